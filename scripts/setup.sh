@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Installs what building and testing tc needs on Debian 12: Debian packages, a Python environment in .venv (pinned by
-# requirements.txt) and the ONNX source in third_party/. Safe to repeat; takes a second where all is there.
+# requirements.txt), ptxas where there is no CUDA toolkit (requirements-cuda.txt), and the ONNX source in third_party/.
+# Safe to repeat; takes a second where all is there.
 #
 # usage: scripts/setup.sh      as root, or as a user who may call sudo
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -51,6 +52,15 @@ if [ "$(cat .venv/requirements.sha256 2>/dev/null)" != "$wanted" ]; then
   [ -x .venv/bin/python ] || "$python" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.txt
   echo "$wanted" >.venv/requirements.sha256
+fi
+
+# A toolkit at hand is taken first (lib/Target/README.md).
+if [ ! -e .venv/bin/ptxas ] && [ ! -x /usr/local/cuda/bin/ptxas ] && ! command -v ptxas >/dev/null; then
+  say "installing ptxas into .venv"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements-cuda.txt
+  ptxas=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/bin/ptxas
+  chmod +x "$ptxas"
+  ln -s "$(realpath --relative-to=.venv/bin "$ptxas")" .venv/bin/ptxas
 fi
 
 .venv/bin/python scripts/fetch_sdist.py onnx "$onnx_version" "$onnx_sha256" third_party

@@ -17,6 +17,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -24,6 +26,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -38,7 +41,7 @@ namespace {
 /// The PTX version that has all instructions which kernels use.
 constexpr llvm::StringLiteral kPtxFeature = "+ptx80";
 
-/// ptxas: $CUDA_PATH/bin, $CUDA_HOME/bin, $PATH, then the toolkit's usual place.
+/// ptxas: $CUDA_PATH/bin, $CUDA_HOME/bin, $PATH, the toolkit's usual place, then where setup.sh has put one.
 llvm::ErrorOr<std::string> findPtxas() {
   SmallVector<std::string> folders;
   for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
@@ -49,15 +52,52 @@ llvm::ErrorOr<std::string> findPtxas() {
     return found;
   if (auto found = llvm::sys::findProgramByName("ptxas"))
     return found;
-  return llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"});
+  return llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin", TC_SETUP_BIN});
+}
+
+/// Defines the functions of one lane that kernels call (tc_<function>_f64 and _f32: Codegen/Common/ExpandFunctions.cpp)
+/// by those of libdevice, which lies in the toolkit of ptxas.
+llvm::Error linkFunctions(llvm::Module &kernels) {
+  bool calls = false;
+  for (llvm::Function &function : llvm::make_early_inc_range(kernels.functions())) {
+    StringRef name = function.getName();
+    if (!function.isDeclaration() || !name.consume_front("tc_"))
+      continue;
+    const bool isF32 = name.consume_back("_f32");
+    if (!isF32 && !name.consume_back("_f64"))
+      continue;
+    function.setName("__nv_" + name + (isF32 ? "f" : ""));
+    calls = true;
+  }
+  if (!calls)
+    return llvm::Error::success();
+  SmallString<128> path;
+  if (llvm::ErrorOr<std::string> ptxas = findPtxas(); ptxas && !llvm::sys::fs::real_path(*ptxas, path)) {
+    llvm::sys::path::remove_filename(path);
+    llvm::sys::path::append(path, "..", "nvvm", "libdevice", "libdevice.10.bc");
+  }
+  llvm::SMDiagnostic diagnostic;
+  std::unique_ptr<llvm::Module> library = llvm::parseIRFile(path, diagnostic, kernels.getContext());
+  if (!library)
+    return llvm::createStringError(
+        "nvvm/libdevice/libdevice.10.bc was not found in the CUDA toolkit of ptxas; functions "
+        "of float64 on GPUs need it: set CUDA_PATH to a whole toolkit");
+  library->setTargetTriple(kernels.getTargetTriple());
+  library->setDataLayout(kernels.getDataLayout());
+  if (llvm::Linker::linkModules(kernels, std::move(library), llvm::Linker::LinkOnlyNeeded))
+    return llvm::createStringError("libdevice.10.bc cannot be linked to the kernels");
+  for (llvm::Function &function : kernels.functions())
+    if (!function.isDeclaration() && function.getName().starts_with("__"))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
   llvm::ErrorOr<std::string> ptxas = findPtxas();
   if (!ptxas)
-    return llvm::createStringError(
-        std::make_error_code(std::errc::no_such_file_or_directory),
-        "ptxas was not found; building GPU artifacts needs the CUDA toolkit: set CUDA_PATH to it");
+    return llvm::createStringError(std::make_error_code(std::errc::no_such_file_or_directory),
+                                   "ptxas was not found; building GPU artifacts needs the CUDA toolkit: set CUDA_PATH "
+                                   "to it, or run scripts/setup.sh");
   SmallString<128> source, cubin, log;
   auto create = [](StringRef suffix, SmallString<128> &path) {
     return llvm::sys::fs::createTemporaryFile("tc", suffix, path);
@@ -181,6 +221,8 @@ llvm::Error Compilation::compileKernels(ModuleOp chip) {
     return llvm::createStringError("LLVM cannot generate PTX");
   llvmModule->setTargetTriple(triple);
   llvmModule->setDataLayout(machine->createDataLayout());
+  if (llvm::Error failed = linkFunctions(*llvmModule))
+    return failed;
   optimize(*llvmModule, *machine, /*interleaves=*/true);
   llvm::Expected<std::string> text = generateCode(*llvmModule, *machine, llvm::CodeGenFileType::AssemblyFile);
   if (!text)
