@@ -323,6 +323,57 @@ static int32_t fail(struct tcrt_frame_t *frame, int32_t code, const char *messag
   return code;
 }
 
+/* Calls a host function whose operands and results lie in the device's memory: by way of copies. What results hold
+ * before is copied, too, as some are filled in part. */
+static tcrt_status_t call_with_copies(tcrt_context_t *context, tcrt_function_fn function, const tcrt_call_t *call) {
+  const tcrt_driver_t *driver = context->driver;
+  const uint64_t count = (uint64_t)call->operand_count + call->result_count;
+  const uint64_t records = (count * sizeof(tcrt_operand_t) + TCRT_DATA_ALIGN - 1) / TCRT_DATA_ALIGN * TCRT_DATA_ALIGN;
+  uint64_t total = records;
+  for (uint64_t i = 0; i < count; ++i) {
+    const tcrt_operand_t *value =
+        i < call->operand_count ? &call->operands[i] : &call->results[i - call->operand_count];
+    uint64_t bytes = 0;
+    tcrt_words_size(value->dtype, value->rank, value->dims, &bytes);
+    total += (bytes + TCRT_DATA_ALIGN - 1) / TCRT_DATA_ALIGN * TCRT_DATA_ALIGN;
+  }
+  uint8_t *memory = tcrt_host_allocate(context, total);
+  if (!memory)
+    return tcrt_context_no_memory(context, "the operands of a host function", total);
+  tcrt_operand_t *values = (tcrt_operand_t *)(void *)memory;
+  if (call->operand_count)
+    memcpy(values, call->operands, call->operand_count * sizeof *values);
+  if (call->result_count)
+    memcpy(values + call->operand_count, call->results, call->result_count * sizeof *values);
+  tcrt_status_t status = TCRT_OK;
+  uint64_t offset = records;
+  for (uint64_t i = 0; i < count && status == TCRT_OK; ++i) {
+    uint64_t bytes = 0;
+    tcrt_words_size(values[i].dtype, values[i].rank, values[i].dims, &bytes);
+    if (bytes)
+      status = driver->copy(context, memory + offset, values[i].data, bytes, TCRT_COPY_DEVICE_TO_HOST);
+    values[i].data = memory + offset;
+    offset += (bytes + TCRT_DATA_ALIGN - 1) / TCRT_DATA_ALIGN * TCRT_DATA_ALIGN;
+  }
+  if (status == TCRT_OK)
+    status = driver->synchronize(context);
+  tcrt_call_t here = *call;
+  here.operands = values;
+  here.results = values + call->operand_count;
+  if (status == TCRT_OK)
+    status = function(&tcrt_services, context->store, &here);
+  for (uint32_t i = 0; i < call->result_count && status == TCRT_OK; ++i) {
+    uint64_t bytes = 0;
+    tcrt_words_size(here.results[i].dtype, here.results[i].rank, here.results[i].dims, &bytes);
+    if (bytes)
+      status = driver->copy(context, call->results[i].data, here.results[i].data, bytes, TCRT_COPY_HOST_TO_DEVICE);
+  }
+  if (status == TCRT_OK)
+    status = driver->synchronize(context); /* the copies read what is released now */
+  tcrt_host_release(context, memory, total);
+  return status;
+}
+
 static int32_t call(struct tcrt_frame_t *frame, const tcrt_call_t *call) {
   tcrt_context_t *context = context_of(frame);
   const tcrt_model_t *model = context->model;
@@ -334,7 +385,8 @@ static int32_t call(struct tcrt_frame_t *frame, const tcrt_call_t *call) {
   }
   tcrt_function_fn function;
   memcpy(&function, &model->host_functions[call->function], sizeof function);
-  status = function(&tcrt_services, context->store, call);
+  status = context->driver->device == TCRT_DEVICE_CPU ? function(&tcrt_services, context->store, call)
+                                                      : call_with_copies(context, function, call);
   if (status == TCRT_OK)
     return 0;
   tcrt_context_name_error(context, status, "node", call->node, call->node_length);

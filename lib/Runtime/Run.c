@@ -156,9 +156,20 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
       uint64_t bytes = 0;
       tcrt_words_size(TCRT_DTYPE_STRING, value->rank, input->tensor.dims, &bytes);
       tcrt_status_t status = tcrt_context_grow(context, &input->own, &input->own_bytes, bytes, "an input");
+      /* Words are made on the host. */
+      const int is_here = context->driver->device == TCRT_DEVICE_CPU;
+      int64_t *words = is_here ? input->own : tcrt_host_allocate(context, bytes);
+      if (status == TCRT_OK && !words)
+        status = tcrt_context_no_memory(context, "an input", bytes);
       if (status == TCRT_OK)
-        status = value->kind == TCRT_VALUE_TENSOR ? tcrt_values_intern(context->store, &input->tensor, input->own)
-                                                  : tcrt_values_box(context->store, &input->value, input->own);
+        status = value->kind == TCRT_VALUE_TENSOR ? tcrt_values_intern(context->store, &input->tensor, words)
+                                                  : tcrt_values_box(context->store, &input->value, words);
+      if (status == TCRT_OK && !is_here)
+        status = context->driver->copy(context, input->own, words, bytes, TCRT_COPY_HOST_TO_DEVICE);
+      if (status == TCRT_OK && !is_here)
+        status = context->driver->synchronize(context);
+      if (!is_here && words)
+        tcrt_host_release(context, words, bytes);
       if (status != TCRT_OK)
         return name_error(context, status, "input", function->input_names[i]);
       context->bindings->input_data[i] = input->own;
@@ -176,6 +187,25 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
     }
   }
   return TCRT_OK;
+}
+
+/* The strings whose ids lie at `own`, in the device's memory. */
+static tcrt_status_t read_strings(tcrt_context_t *context, const void *own, uint64_t count, tcrt_string_t *strings) {
+  if (context->driver->device == TCRT_DEVICE_CPU) {
+    tcrt_values_strings(context->store, own, count, strings);
+    return TCRT_OK;
+  }
+  const uint64_t bytes = count * sizeof(int64_t);
+  int64_t *ids = tcrt_host_allocate(context, bytes);
+  if (!ids)
+    return tcrt_context_no_memory(context, "an output", bytes);
+  tcrt_status_t status = context->driver->copy(context, ids, own, bytes, TCRT_COPY_DEVICE_TO_HOST);
+  if (status == TCRT_OK)
+    status = context->driver->synchronize(context);
+  if (status == TCRT_OK)
+    tcrt_values_strings(context->store, ids, count, strings);
+  tcrt_host_release(context, ids, bytes);
+  return status;
 }
 
 /* Brings outputs of device variants to where the caller wants them, without waiting. */
@@ -211,7 +241,9 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
     if (!target || !size_bytes)
       continue;
     if (is_strings) {
-      tcrt_values_strings(context->store, output->own, size_bytes / sizeof(tcrt_string_t), target);
+      tcrt_status_t status = read_strings(context, output->own, size_bytes / sizeof(tcrt_string_t), target);
+      if (status != TCRT_OK)
+        return status;
       continue;
     }
     tcrt_status_t status = context->driver->copy(context, target, output->own, size_bytes, TCRT_COPY_DEVICE_TO_HOST);
@@ -362,8 +394,17 @@ tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t in
   tcrt_status_t status = check_delivered(context, index);
   if (status != TCRT_OK)
     return tcrt_context_leave(context, status);
-  const int64_t *handle = context->bindings->outputs[index].own;
-  status = tcrt_values_unbox(context->store, *handle, &function->outputs[index], value);
+  const void *own = context->bindings->outputs[index].own;
+  int64_t handle = 0;
+  if (context->driver->device == TCRT_DEVICE_CPU)
+    memcpy(&handle, own, sizeof handle);
+  else
+    status = context->driver->copy(context, &handle, own, sizeof handle, TCRT_COPY_DEVICE_TO_HOST);
+  if (status == TCRT_OK)
+    status = context->driver->synchronize(context);
+  if (status != TCRT_OK)
+    return tcrt_context_leave(context, status);
+  status = tcrt_values_unbox(context->store, handle, &function->outputs[index], value);
   if (status != TCRT_OK)
     name_error(context, status, "output", function->output_names[index]);
   return tcrt_context_leave(context, status);
