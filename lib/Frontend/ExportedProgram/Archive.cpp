@@ -103,6 +103,33 @@ llvm::Error Archive::add(StringRef name, llvm::Expected<base::DataAttr> tensor) 
   return llvm::Error::success();
 }
 
+void Archive::addPlace(StringRef name, StringRef storage, int64_t offset, ArrayRef<int64_t> sizes,
+                       ArrayRef<int64_t> strides, base::DataAttr tensor) {
+  if (llvm::is_contained(sizes, 0))
+    return;
+  int64_t last = offset;
+  for (auto [size, stride] : llvm::zip_equal(sizes, strides))
+    last += (size - 1) * stride;
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  int64_t parts = 1;
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    element = complex.getElementType();
+    parts = 2;
+  }
+  const int64_t bytes = parts * int64_t(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+  places.push_back({name.str(), storage.str(), offset * bytes, last * bytes + bytes - 1});
+}
+
+StringRef Archive::findSharer(StringRef name) const {
+  const auto own = llvm::find_if(places, [&](const Place &place) { return place.name == name; });
+  if (own == places.end())
+    return "";
+  const auto other = llvm::find_if(places, [&](const Place &place) {
+    return place.name != name && place.storage == own->storage && place.first <= own->last && own->first <= place.last;
+  });
+  return other == places.end() ? StringRef() : StringRef(other->name);
+}
+
 //===--- PyTorch 2.9 and later: raw storages with an index --------------------------------------------------------===//
 
 /// Integers of a list of schema.py's SymInts; nullopt where one is none.
@@ -119,7 +146,7 @@ static std::optional<SmallVector<int64_t>> readInts(const json *list) {
   return ints;
 }
 
-llvm::Expected<base::DataAttr> Archive::readIndexed(const json &entry, StringRef folder) {
+llvm::Expected<base::DataAttr> Archive::readIndexed(StringRef key, const json &entry, StringRef folder) {
   auto fail = [](const Twine &what) { return llvm::createStringError(what); };
   StringRef path = text(member(entry, "path_name"));
   const json *pickled = member(entry, "use_pickle"), *meta = member(entry, "tensor_meta");
@@ -154,8 +181,11 @@ llvm::Expected<base::DataAttr> Archive::readIndexed(const json &entry, StringRef
   llvm::Expected<torch::ByteRange> storage = archive->record(name);
   if (!storage)
     return storage.takeError();
-  return archive->makeTensor(scalarTypeOf(*code), *sizes, *strides,
-                             offset ? integer(member(*offset, "as_int")).value_or(-1) : 0, *storage);
+  const int64_t first = offset ? integer(member(*offset, "as_int")).value_or(-1) : 0;
+  llvm::Expected<base::DataAttr> tensor = archive->makeTensor(scalarTypeOf(*code), *sizes, *strides, first, *storage);
+  if (tensor)
+    addPlace(key, name, first, *sizes, *strides, *tensor);
+  return tensor;
 }
 
 llvm::Error Archive::readIndex(StringRef folder, StringRef index) {
@@ -166,7 +196,7 @@ llvm::Error Archive::readIndex(StringRef folder, StringRef index) {
   if (!config || !config->is_object())
     return error("member \"" + folder + index + "\" lists no tensors; the archive is damaged");
   for (auto entry = config->begin(); entry != config->end(); ++entry)
-    if (llvm::Error e = add(entry.key(), readIndexed(entry.value(), folder)))
+    if (llvm::Error e = add(entry.key(), readIndexed(entry.key(), entry.value(), folder)))
       return e;
   return llvm::Error::success();
 }
@@ -198,6 +228,9 @@ llvm::Error Archive::readSaved(StringRef name) {
                    "that is no tensor; supported are tensors: make it one before the model is exported");
     if (llvm::Error e = add(key.text, inner->tensor(*value.tensor, "data")))
       return e;
+    if (const torch::PickledTensor &stored = *value.tensor; stored.storage)
+      addPlace(key.text, (name + "/" + stored.storage->key).str(), stored.offset, stored.sizes, stored.strides,
+               constants[key.text]);
   }
   return llvm::Error::success();
 }

@@ -55,6 +55,8 @@ public:
   const json &program() const { return programJson; }
   /// A parameter, buffer or constant by the name that the signature has; null if the archive has none.
   base::DataAttr constant(llvm::StringRef name) const { return constants.lookup(name); }
+  /// The name of another one that has elements in the same memory; "" if there is none.
+  llvm::StringRef findSharer(llvm::StringRef name) const;
 
 private:
   Archive(mlir::MLIRContext *context, llvm::StringRef path) : context(context), path(path) {}
@@ -68,17 +70,26 @@ private:
   llvm::Error readProgram(llvm::StringRef name);
   /// Of an index: all of its tensors, and one.
   llvm::Error readIndex(llvm::StringRef folder, llvm::StringRef index);
-  llvm::Expected<base::DataAttr> readIndexed(const json &entry, llvm::StringRef folder);
+  llvm::Expected<base::DataAttr> readIndexed(llvm::StringRef key, const json &entry, llvm::StringRef folder);
   /// A dict of tensors that torch.save wrote.
   llvm::Error readSaved(llvm::StringRef name);
   /// Errors of tensors go behind "tensor NAME".
   llvm::Error add(llvm::StringRef name, llvm::Expected<base::DataAttr> tensor);
+  /// Notes where a tensor lies, which was read.
+  void addPlace(llvm::StringRef name, llvm::StringRef storage, int64_t offset, llvm::ArrayRef<int64_t> sizes,
+                llvm::ArrayRef<int64_t> strides, base::DataAttr tensor);
 
   mlir::MLIRContext *context;
   std::string path, name;
   std::shared_ptr<torch::TorchArchive> archive;
   json programJson;
   llvm::StringMap<base::DataAttr> constants;
+  /// Bytes of a storage, both ends included, that a constant reaches over.
+  struct Place {
+    std::string name, storage;
+    int64_t first, last;
+  };
+  std::vector<Place> places;
 };
 
 } // namespace tc::exported

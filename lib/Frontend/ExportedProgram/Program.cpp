@@ -219,6 +219,10 @@ llvm::Error Importer::addOutputs(const json &specs, NodeImporter &nodes, Scope &
         return value.takeError();
       if (llvm::none_of(constants, [&](const Constant &constant) { return constant.name == name; }))
         return error("the program updates \"" + name + "\", which it does not have; the archive is damaged");
+      if (StringRef sharer = archive.findSharer(name); !sharer.empty())
+        return error(
+            "the program updates \"" + name + "\", which lies in the memory of \"" + sharer +
+            "\", which is not supported; give each memory of its own by .clone() before the model is exported");
       Location loc = NameLoc::get(builder.getStringAttr(name));
       graph::NodeOp::create(builder, loc, graph::kOwnDomain, graph::kWriteState, 1, TypeRange(), *value,
                             builder.getNamedAttr(graph::kStateParam, stateName(name)));
@@ -315,6 +319,8 @@ llvm::Error Importer::run(ModuleOp result) {
     Location loc = NameLoc::get(builder.getStringAttr(held.value));
     auto constant = graph::ConstantOp::create(builder, loc, held.data.getType(), held.data);
     constant->setAttr(graph::kStateAttr, stateName(held.name));
+    if (StringRef sharer = archive.findSharer(held.name); !sharer.empty())
+      constant->setAttr(graph::kSharesAttr, builder.getStringAttr(sharer));
     nodes.layouts.describe(constant, NodeImporter::metaOf(scope, held.value));
     scope.values[held.value] = constant;
   }

@@ -847,6 +847,12 @@ void Functionalizer::returnWritten() {
                                   "model in eval mode, or let it write a .clone() instead");
         continue;
       }
+      if (auto sharer = constant->getAttrOfType<StringAttr>(kSharesAttr)) {
+        refuse(memory.writer, "writes \"" + name + "\", which lies in the memory of \"" + sharer.getValue() +
+                                  "\", which is not supported; give each memory of its own by .clone() before the "
+                                  "model is exported, or make one a view of the other in forward");
+        continue;
+      }
       builder.setInsertionPoint(yield);
       NodeOp::create(builder, NameLoc::get(state), kOwnDomain, kWriteState, 1, TypeRange(), value,
                      builder.getNamedAttr(kStateParam, state));

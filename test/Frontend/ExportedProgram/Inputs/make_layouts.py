@@ -6,6 +6,7 @@ usage: make_layouts.py DIR      (with PyTorch 2.15, which still has the parts th
 
 pt2.15.pt2: as it is. pt2.8.pt2, pt2.7.pt2, pt2.5.pt2, pt2.4.pt2: as these versions wrote it. two.pt2: two programs in one archive.
 subclass.pt2: a parameter that is pickled, as it is of a subclass of Tensor. fake.pt2: parameters without numbers.
+shared.pt2: buffers that share part of their memory, of which one is written.
 """
 import io
 import json
@@ -17,6 +18,18 @@ import numpy as np
 import torch
 from torch._export.serde.serialize import serialize
 from torch.export.pt2_archive._package import PT2ArchiveWriter
+
+
+class Shared(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        memory = torch.arange(6.0)
+        self.register_buffer("head", memory[:4])
+        self.register_buffer("tail", memory[2:])
+
+    def forward(self, x):
+        self.head.add_(1.0)
+        return x + self.tail.sum()
 
 
 class Net(torch.nn.Module):
@@ -118,7 +131,8 @@ def main():
     with torch._subclasses.FakeTensorMode() as mode:
         other.state_dict["weight"] = mode.from_tensor(torch.randn(4))
     torch.export.save(other, f"{folder}/fake.pt2")
-    for name in ("pt2.15", "two", "subclass", "fake"):
+    torch.export.save(torch.export.export(Shared(), (torch.ones(3),)), f"{folder}/shared.pt2")
+    for name in ("pt2.15", "two", "subclass", "fake", "shared"):
         strip(f"{folder}/{name}.pt2")
 
 

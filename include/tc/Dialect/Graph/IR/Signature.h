@@ -31,6 +31,8 @@ namespace tc::graph {
 inline constexpr llvm::StringLiteral kRangesAttr = "graph.ranges";
 inline constexpr llvm::StringLiteral kSizesAttr = "graph.sizes";
 inline constexpr llvm::StringLiteral kStateAttr = "graph.state";
+/// Of a state: the name of another one that lies in the same memory in part.
+inline constexpr llvm::StringLiteral kSharesAttr = "graph.shares";
 /// Nodes that stand for no operator of a framework.
 inline constexpr llvm::StringLiteral kOwnDomain = "tc";
 /// Writes its operand to the state that its attribute kStateParam names, at the end of the function.
