@@ -104,6 +104,7 @@ def adjoint(x):
 # all outputs together are factors of.
 FACTORS = {
     "linalg.svd": ((0, 2), lambda u, s, v: (u[..., : s.shape[-1]] * s[..., None, :]) @ v[..., : s.shape[-1], :]),
+    "svd": ((0, 2), lambda u, s, v: (u[..., : s.shape[-1]] * s[..., None, :]) @ adjoint(v[..., : s.shape[-1]])),
     "linalg.eigh": ((1,), lambda w, v: (v * w[..., None, :]) @ adjoint(v)),
 }  # fmt: skip
 
