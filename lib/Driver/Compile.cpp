@@ -218,7 +218,7 @@ void Compiler::warnOfIdleOptions() {
     warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
   if (request.mode == "reduce-overhead" && !isFor(machine::TargetKind::Cuda))
     warn("--mode reduce-overhead changes nothing on CPUs: launches are grouped in every mode");
-  if (request.precision == "tf32")
+  if (request.precision == "tf32" && !isFor(machine::TargetKind::Cuda))
     warn("--precision tf32 changes nothing: CPUs multiply no such numbers, and products stay f32");
   const bool stops = request.stopAtPhase ? request.compileTo < Phase::Schedule : request.output.empty();
   for (StringRef option : {"--mode", "--tuning-db"}) {
@@ -254,8 +254,6 @@ int Compiler::checkRequest(MLIRContext *context) {
                  std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
   if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
     return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
-  if (request.precision != "f32" && isFor(machine::TargetKind::Cuda))
-    return wrong("--precision " + request.precision + " is not supported for --target cuda yet; supported there: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
   if (request.allowHostOps && request.customOps.empty())

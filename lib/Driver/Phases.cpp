@@ -153,6 +153,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     choose.target = options.target;
     if (machine::getDevice(options.target) == machine::DeviceKind::Cuda)
       choose.gpus = list(options.variants);
+    choose.allowTf32 = options.precision == "tf32";
     manager.addPass(codegen::createChooseSchedulePass(choose));
     return;
   }

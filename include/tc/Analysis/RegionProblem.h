@@ -26,17 +26,23 @@
 
 namespace tc {
 
+/// What kernels may use, where they are for GPUs.
+struct GpuLimits {
+  /// Of shared memory, what a block may have of each of them.
+  int64_t sharedBytes = std::numeric_limits<int64_t>::max();
+  /// Products of f32 may take the 11 significant bits of TF32.
+  bool allowsTf32 = false;
+};
+
 class RegionProblem {
 public:
-  /// `sharedBytes`: of shared memory, what a block may have of each GPU that the region's kernels are for.
-  explicit RegionProblem(kernel::RegionOp region, int64_t sharedBytes = std::numeric_limits<int64_t>::max())
-      : region(region), sharedBytes(sharedBytes) {}
+  explicit RegionProblem(kernel::RegionOp region, GpuLimits limits = {}) : region(region), limits(limits) {}
   RegionProblem(const RegionProblem &) = delete;
   RegionProblem &operator=(const RegionProblem &) = delete;
 
   kernel::RegionOp getOp() const { return region; }
   mlir::MLIRContext *getContext() const { return getOp().getContext(); }
-  int64_t getSharedBytes() const { return sharedBytes; }
+  const GpuLimits &getLimits() const { return limits; }
   mlir::Block &getBody() const { return getOp().getBody().front(); }
   /// The region's outputs in its body.
   mlir::ValueRange getYielded() const { return getBody().getTerminator()->getOperands(); }
@@ -84,7 +90,7 @@ private:
   }
 
   mutable kernel::RegionOp region; // its accessors are not const
-  int64_t sharedBytes;
+  GpuLimits limits;
   mutable std::optional<mlir::Operation *> anchor;
   mutable Answer<Product> product;
   mutable Answer<Convolution> convolution;

@@ -14,7 +14,9 @@ def ChooseSchedulePass : Pass<"tc-choose-schedule", "::mlir::ModuleOp"> {
   let options = [Option<"target", "device", "::tc::machine::TargetKind", "::tc::machine::TargetKind::Cpu",
                         "what the code is for", "::tc::machine::getTargetValues()">,
                  ListOption<"gpus", "gpus", "std::string",
-                            "where that is GPUs: which, by name; none: those that an artifact has by default">];
+                            "where that is GPUs: which, by name; none: those that an artifact has by default">,
+                 Option<"allowTf32", "allow-tf32", "bool", "false",
+                        "where that is GPUs: products of f32 take the 11 significant bits of TF32">];
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::machine::MachineDialect"];
 }
 

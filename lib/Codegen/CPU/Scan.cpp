@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/Lines.h"
+#include "Common/Lines.h"
 #include "tc/Analysis/LikelySizes.h"
 
 using namespace mlir;

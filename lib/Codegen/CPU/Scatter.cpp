@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/Lines.h"
+#include "Common/Lines.h"
 #include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

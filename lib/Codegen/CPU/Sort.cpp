@@ -19,8 +19,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/KeySort.h"
-#include "CPU/Lines.h"
 #include "CPU/MicroKernel.h"
+#include "Common/Lines.h"
 #include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

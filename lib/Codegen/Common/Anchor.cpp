@@ -12,7 +12,7 @@ using namespace tc::codegen;
 
 bool tc::codegen::isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
 
-void tc::codegen::storeEpilogue(Emitter &em, const Epilogue &epilogue, ArrayRef<Index> at, Value value) {
+EpilogueValues tc::codegen::computeEpilogue(Emitter &em, const Epilogue &epilogue, ArrayRef<Index> at, Value value) {
   const Value result = epilogue.getResult();
   em.setSource(result, [value](ArrayRef<Index>) { return value; });
   em.setPosition(result, at);
@@ -25,14 +25,25 @@ void tc::codegen::storeEpilogue(Emitter &em, const Epilogue &epilogue, ArrayRef<
     em.setPosition(op->getResult(0), position);
     positions[op->getResult(0)] = std::move(position);
   }
-  // All values before all stores: an output may lie on an input.
   auto yield = cast<kernel::YieldOp>(em.region().getBody().front().getTerminator());
-  SmallVector<Value> values;
-  for (unsigned output : epilogue.roots())
-    values.push_back(em.emit(yield.getValues()[output], positions[yield.getValues()[output]]));
-  for (auto [output, stored] : llvm::zip_equal(epilogue.roots(), values)) {
+  EpilogueValues computed;
+  for (unsigned output : epilogue.roots()) {
+    computed.positions.push_back(positions[yield.getValues()[output]]);
+    computed.values.push_back(em.emit(yield.getValues()[output], computed.positions.back()));
+  }
+  return computed;
+}
+
+void tc::codegen::storeEpilogue(Emitter &em, const Epilogue &epilogue, const EpilogueValues &computed) {
+  auto yield = cast<kernel::YieldOp>(em.region().getBody().front().getTerminator());
+  for (auto [output, stored, at] : llvm::zip_equal(epilogue.roots(), computed.values, computed.positions)) {
     Value root = yield.getValues()[output];
     em.store(stored, em.output(output), cast<RankedTensorType>(root.getType()).getElementType(), prim::getSizes(root),
-             positions[root]);
+             at);
   }
+}
+
+void tc::codegen::storeEpilogue(Emitter &em, const Epilogue &epilogue, ArrayRef<Index> at, Value value) {
+  // All values before all stores: an output may lie on an input.
+  storeEpilogue(em, epilogue, computeEpilogue(em, epilogue, at, value));
 }

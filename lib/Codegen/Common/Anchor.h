@@ -16,8 +16,16 @@ namespace tc::codegen {
 /// Whether the elements of a tensor are f32.
 bool isF32(mlir::Value tensor);
 
-/// Computes and stores the outputs' elements that depend on `value`, the element at `at` of the epilogue's result. Call
+/// Outputs' elements, in the order of the epilogue's roots.
+struct EpilogueValues {
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<llvm::SmallVector<Index>> positions;
+};
+/// Computes the outputs' elements that depend on `value`, the element at `at` of the epilogue's result. Call
 /// clearSources on the emitter when the loops around are closed.
+EpilogueValues computeEpilogue(Emitter &em, const Epilogue &epilogue, llvm::ArrayRef<Index> at, mlir::Value value);
+void storeEpilogue(Emitter &em, const Epilogue &epilogue, const EpilogueValues &computed);
+/// Both.
 void storeEpilogue(Emitter &em, const Epilogue &epilogue, llvm::ArrayRef<Index> at, mlir::Value value);
 
 } // namespace tc::codegen

@@ -112,7 +112,7 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      const RegionProblem problem(region, *sharedBytes);
+      const RegionProblem problem(region, {*sharedBytes, allowTf32});
       const SmallVector<Choice> choices = getChoices(problem, target);
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
       if (best == choices.end()) {

@@ -74,8 +74,7 @@ Value Emitter::loadShuffled(Value pointer, Type memory, const Index &offset) {
         Value some = vector::ShuffleOp::create(b, location, on, off, lanes);
         needed = needed ? Value(arith::OrIOp::create(b, location, needed, some)) : some;
       }
-      const Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
-      vector = LLVM::MaskedLoadOp::create(b, location, type, at, needed, zero, memoryBytes(memory));
+      vector = loadMasked(type, at, needed, memoryBytes(memory));
     } else {
       vector = LLVM::LoadOp::create(b, location, type, at, memoryBytes(memory));
     }
@@ -112,10 +111,32 @@ Value Emitter::loadWindow(Value pointer, Type memory, const Index::Window &windo
                                        arith::SelectOp::create(b, location, on, window.at, none));
   }
   const Value needed = arith::CmpIOp::create(b, location, arith::CmpIPredicate::sle, laneNumbers(), broadcast(last));
+  return permute(loadMasked(type, address(pointer, memory, window.start), needed, memoryBytes(memory)), window.at);
+}
+
+// LLVM 22's masked loads of GPUs read lanes that are off, too, where the mask is constant, and lose what these are to
+// be: there each lane is a load of its own.
+Value Emitter::loadMasked(VectorType type, Value at, Value on, int64_t align) {
   const Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
-  const Value read = LLVM::MaskedLoadOp::create(b, location, type, address(pointer, memory, window.start), needed, zero,
-                                                memoryBytes(memory));
-  return permute(read, window.at);
+  if (!isa<machine::GpuAttr>(machine))
+    return LLVM::MaskedLoadOp::create(b, location, type, at, on, zero, unsigned(align));
+  const Type element = type.getElementType();
+  const Value none = arith::ConstantOp::create(b, location, b.getZeroAttr(element));
+  SmallVector<Value> lanes;
+  for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+    auto choice = scf::IfOp::create(b, location, TypeRange(element), vector::ExtractOp::create(b, location, on, lane),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    const Value place =
+        LLVM::GEPOp::create(b, location, at.getType(), element, at, ArrayRef<LLVM::GEPArg>{int32_t(lane)});
+    scf::YieldOp::create(b, location,
+                         LLVM::LoadOp::create(b, location, element, place, unsigned(memoryBytes(element))).getResult());
+    b.setInsertionPointToStart(choice.elseBlock());
+    scf::YieldOp::create(b, location, none);
+    lanes.push_back(choice.getResult(0));
+  }
+  return vector::FromElementsOp::create(b, location, type, lanes);
 }
 
 Value Emitter::loadAt(Value pointer, Type elementType, const Index &position) {
@@ -133,8 +154,7 @@ Value Emitter::loadAt(Value pointer, Type elementType, const Index &position) {
     auto type = vectorOf(memory);
     Value at = address(pointer, memory, offset.base);
     if (Value on = mask()) {
-      Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
-      result = LLVM::MaskedLoadOp::create(b, location, type, at, on, zero, align);
+      result = loadMasked(type, at, on, align);
     } else {
       result = LLVM::LoadOp::create(b, location, type, at, align);
     }

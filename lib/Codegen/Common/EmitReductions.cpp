@@ -112,6 +112,8 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
   const Value start = neutral(kind, elementType);
   const Type accumulator = accumulatorOf(elementType);
   constexpr int64_t kUnroll = 4;
+  const bool isShared = team && team->rowLength && extents == ArrayRef(team->rowLength) && lanes;
+  const bool isVector = lanes && !(isShared && team->shares[0].at.isUniform());
   auto merge = [&](Value x, Value y) { return combine(kind, accumulator, x, y, losesNan); };
   std::function<SmallVector<Value>(unsigned, SmallVector<Index>, SmallVector<Value>)> nest =
       [&](unsigned dim, SmallVector<Index> at, SmallVector<Value> acc) -> SmallVector<Value> {
@@ -132,6 +134,19 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         inner.push_back(iv);
         return nest(dim + 1, inner, llvm::to_vector(carried));
       });
+    }
+    if (isShared) {
+      for (auto [number, share] : llvm::enumerate(team->shares)) {
+        Value value = toAccumulator(element({share.at})), &sum = acc[number % kUnroll];
+        if (isa<VectorType>(sum.getType()))
+          value = broadcast(value);
+        if (share.isOwn) {
+          const Value none = isa<VectorType>(value.getType()) ? broadcast(start) : start;
+          value = arith::SelectOp::create(b, location, share.isOwn, value, none);
+        }
+        sum = merge(sum, value);
+      }
+      return acc;
     }
     if (team) { // every member takes each team->size-th vector
       int64_t w = width();
@@ -188,14 +203,15 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
   };
   SmallVector<Value> acc;
   if (lanes)
-    acc.assign(kUnroll, broadcast(start));
+    acc.assign(kUnroll, isVector ? broadcast(start) : start);
   else
     acc.push_back(start);
   SmallVector<Value> result = nest(0, {}, acc);
   Value total = result[0];
   if (lanes) {
     total = merge(merge(result[0], result[1]), merge(result[2], result[3]));
-    total = reduceLanes(kind, accumulator, total, losesNan);
+    if (isVector)
+      total = reduceLanes(kind, accumulator, total, losesNan);
     if (team)
       total = team->across(kind, accumulator, total);
   }

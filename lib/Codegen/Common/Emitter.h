@@ -292,6 +292,15 @@ public:
     int64_t size = 1;
     /// Combines the members' values; every member gets the same result.
     std::function<mlir::Value(prim::ReduceKind, mlir::Type elementType, mlir::Value)> across;
+    /// A position of a row, or the first of width() of them, that a member takes.
+    struct Share {
+      Index at;
+      mlir::Value isOwn; // i1: the member takes it; null: whatever the member. Else `at` is some position of the row.
+    };
+    /// Of rows of `rowLength`: all that a member takes, the same wherever the row is read, so that what is computed of
+    /// an element once stays in a register; null: members loop over rows.
+    mlir::AffineExpr rowLength;
+    llvm::SmallVector<Share, 0> shares;
   };
   std::optional<Team> team;
   /// Buffers are aligned to at least 16 bytes: accesses whose position allows it claim their natural vector alignment.
@@ -381,6 +390,8 @@ private:
   bool isShuffled(const Index &offset) const;
   mlir::Value loadShuffled(mlir::Value pointer, mlir::Type memory, const Index &offset);
   unsigned alignmentAt(mlir::Type memory, const Index &offset) const;
+  /// The lanes that are on from `at` on, and zeros.
+  mlir::Value loadMasked(mlir::VectorType type, mlir::Value at, mlir::Value on, int64_t align);
 
   kernel::RegionOp regionOp;
   machine::MachineAttr machine;

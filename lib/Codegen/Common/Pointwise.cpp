@@ -205,10 +205,6 @@ Value emitTrig(const Context &c, Trig kind) {
   Value cosine = emitPolynomial(c, z, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1.0});
   Value result = combineQuadrant(c, kind, quadrant, sine, cosine);
   constexpr double kFar = 1073741824;
-  if (!isOnCpu(c)) {
-    Value isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, kFar));
-    return c.select(isFar, c.constant(x, std::nan("")), result);
-  }
   return orFar(c, kFar, result, [&] { return c.make<arith::TruncFOp>(x.getType(), inDouble()); });
 }
 template <Trig kind> Value emitTrig(const Context &c) { return emitTrig(c, kind); }

@@ -154,11 +154,11 @@ public:
         const AttentionSchedule schedule = params.get(region.getContext());
         const AttentionLayout layout(p, schedule);
         const int64_t registers = tileS / 2 + tileS / 4 + layout.value.outer / 2;
-        if (layout.sharedBytes() > region.getSharedBytes() || registers > kMostRegisters ||
+        if (layout.sharedBytes() > region.getLimits().sharedBytes || registers > kMostRegisters ||
             (tileT < kGroupM && queries > double(tileT)))
           continue;
         // While one block of a processor takes exponentials or waits for its copies, another multiplies.
-        const int64_t resident = std::min(region.getSharedBytes() / layout.sharedBytes(),
+        const int64_t resident = std::min(region.getLimits().sharedBytes / layout.sharedBytes(),
                                           kRegisters / (countThreads(schedule) * (registers + kOtherRegisters)));
         const double alone = resident >= 2 ? 1 : tileT > kGroupM ? 1.12 : 1.3;
         // Scores of a tile, what its barriers and copies take in their time; the queries' own part.

@@ -379,18 +379,13 @@ void BlockCode::finish(const State &state) const {
   const int64_t columns = layout.value.outer, lanes = lanesOf(p);
   storeFragments(e, shared, columns, w.mul(warp, kFragmentM), w.constant(0), columns, results);
   barrier(e);
-  forSums(e, shared, columns, threads, s.getTileT(), p.E, lanes,
-          [&](Value row, Value column, llvm::function_ref<Value()> load) {
-            const Value t = e.add(firstT, row);
-            auto store = [&] {
-              SmallVector<Index> at(batch);
-              at.push_back(e.uniform(t));
-              at.push_back(lanes == 1 ? e.uniform(column) : e.contiguous(e.uniform(column, lanes)));
-              storeSums(e, *p.epilogue, at, load());
-            };
-            const Value inside = andWithin(e, Value(), t, p.T, s.getTileT());
-            inside ? e.ifThen(inside, store) : store();
-          });
+  storeSums(e, *p.epilogue, {shared, columns, threads, s.getTileT(), p.E, lanes}, [&](Value row, Value column) {
+    const Value t = e.add(firstT, row), inside = andWithin(e, Value(), t, p.T, s.getTileT());
+    SmallVector<Index> at(batch);
+    at.push_back(e.uniform(clampTo(e, inside, t, p.T, 1)));
+    at.push_back(lanes == 1 ? e.uniform(column) : e.contiguous(e.uniform(column, lanes)));
+    return Placed<SmallVector<Index>>{at, inside};
+  });
 }
 
 } // namespace

@@ -81,14 +81,15 @@ Value tc::codegen::gpu::loadFloats(Emitter &e, Value pointer, int64_t lanes) {
                               unsigned(4 * lanes));
 }
 
-void tc::codegen::gpu::storeSums(Emitter &e, const Epilogue &epilogue, ArrayRef<Index> at, Value sums) {
+EpilogueValues tc::codegen::gpu::computeFromSums(Emitter &e, const Epilogue &epilogue, ArrayRef<Index> at, Value sums) {
   const Type element = elementOf(epilogue.getResult());
   if (!element.isF32()) {
     auto vector = dyn_cast<VectorType>(sums.getType());
     sums = arith::TruncFOp::create(e.builder(), e.loc(), vector ? Type(vector.clone(element)) : element, sums);
   }
-  storeEpilogue(e, epilogue, at, sums);
+  EpilogueValues computed = computeEpilogue(e, epilogue, at, sums);
   e.clearSources();
+  return computed;
 }
 
 void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads) {

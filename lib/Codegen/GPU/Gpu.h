@@ -7,6 +7,7 @@
 #ifndef TC_LIB_CODEGEN_GPU_GPU_H
 #define TC_LIB_CODEGEN_GPU_GPU_H
 
+#include "Common/Anchor.h"
 #include "Common/Generators.h"
 
 namespace tc::codegen::gpu {
@@ -27,8 +28,8 @@ void makeTeam(Emitter &e, int64_t threads);
 mlir::Value shuffle(Emitter &e, mlir::Value value, int32_t mask);
 /// `lanes` floats, a vector if there are several.
 mlir::Value loadFloats(Emitter &e, mlir::Value pointer, int64_t lanes);
-/// Stores what depends on the epilogue's result at `at`, which is `sums`, one or a vector of f32.
-void storeSums(Emitter &e, const Epilogue &epilogue, llvm::ArrayRef<Index> at, mlir::Value sums);
+/// What depends on the epilogue's result at `at`, which is `sums`, one or a vector of f32.
+EpilogueValues computeFromSums(Emitter &e, const Epilogue &epilogue, llvm::ArrayRef<Index> at, mlir::Value sums);
 /// Launch::device of blocks of so many threads, with so many bytes of dynamic shared memory.
 mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int64_t sharedBytes = 0);
 } // namespace tc::codegen::gpu

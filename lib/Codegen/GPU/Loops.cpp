@@ -1,9 +1,9 @@
 //===- Loops.cpp - the "gpu.rows" and "gpu.flat" strategies: memory-bound GPU kernels ----------------------------===//
 //
-// gpu-rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads
+// gpu.rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads
 // and combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread
-// and access. A row is read from memory once and comes from L1 afterwards. gpu-flat: no reduction along rows; a thread
-// computes 4 neighbouring elements of the output.
+// and access. Rows of a known length stay in registers from their first reading on; longer ones come from L1 then.
+// gpu.flat: no reduction along rows; a thread computes 4 neighbouring elements of the output.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -38,13 +38,6 @@ unsigned largestOutput(ValueRange values) {
   return best;
 }
 
-template <typename Schedule> Schedule makeSchedule(const RegionProblem &region, int64_t threads) {
-  typename Schedule::Params params;
-  params.block = threads;
-  params.space = largestOutput(region.getYielded());
-  return params.get(region.getContext());
-}
-
 /// Writes outputs other than the spanning one element by element, shared out among `threads` threads of the first
 /// block.
 void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Value thread, int64_t threads) {
@@ -73,7 +66,33 @@ struct RowsProblem {
   int64_t length;
   /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
   SmallVector<AffineExpr> rows;
+  /// Length of all rows that are reduced, where it is known and the same.
+  std::optional<int64_t> known;
 };
+
+/// Elements of a row that a thread can hold, beside what is computed of them.
+constexpr int64_t kHeldElements = 32, kMostThreads = 1024;
+
+/// Hands out a row's elements to the team, one vector after another where these are whole.
+void shareRow(Emitter &e, int64_t length) {
+  OpBuilder &b = e.builder();
+  Emitter::Team &team = *e.team;
+  const int64_t lanes = length % e.width() == 0 ? e.width() : 1, perTurn = lanes * team.size;
+  team.rowLength = getAffineConstantExpr(length, b.getContext());
+  const Value first = e.mul(team.member, e.i64(lanes));
+  for (int64_t turn = 0; turn < length; turn += perTurn) {
+    Emitter::Team::Share share;
+    Value at = e.add(first, e.i64(turn));
+    if (turn + perTurn > length) {
+      share.isOwn = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, at, e.i64(length));
+      at = e.min(at, e.i64(length - lanes));
+    }
+    share.at = e.uniform(at, lanes);
+    if (lanes > 1)
+      share.at = e.contiguous(share.at);
+    team.shares.push_back(share);
+  }
+}
 
 class RowsGenerator final : public GeneratorFor<kernel::GpuRowsAttr, RowsProblem> {
 public:
@@ -83,7 +102,8 @@ public:
     const Value root = region.getYielded().front();
     const SmallVector<AffineExpr> sizes = prim::getSizes(root);
     int64_t length = 0;
-    bool spansRow = false;
+    SmallVector<AffineExpr> lengths;
+    bool spansRow = false, isOfPoint = false;
     for (auto reduce : region.getBody().getOps<prim::ReduceOp>()) {
       const auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
       // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the
@@ -94,21 +114,33 @@ public:
       const bool isAlongRow = in == sizes && reduce.getDims().size() == 1;
       if (!isAlongRow && out != sizes)
         return std::nullopt;
+      isOfPoint |= !isAlongRow;
       if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1)) {
+        lengths.push_back(in.back());
         length = std::max(length, std::max<int64_t>(1, getLikelySize(in.back(), reduce, usual::kRowLength)));
         spansRow |= in == sizes;
       }
     }
-    if (length == 0)
+    // Threads at elements of their own must not meet: they don't where lanes lie along the row.
+    if (length == 0 || (spansRow && isOfPoint && prim::getConstantSize(sizes.back()).value_or(1) % kLanes != 0))
       return std::nullopt;
-    return RowsProblem{root, length, spansRow ? SmallVector<AffineExpr>(ArrayRef(sizes).drop_back()) : sizes};
+    return RowsProblem{root, length, spansRow ? SmallVector<AffineExpr>(ArrayRef(sizes).drop_back()) : sizes,
+                       llvm::all_equal(lengths) ? prim::getConstantSize(lengths[0]) : std::nullopt};
   }
 
   FailureOr<kernel::GpuRowsAttr> decide(const RegionProblem &region, const RowsProblem &p) const override {
-    // 4 elements a thread; a warp for short rows, at most 256 threads.
-    int64_t threads =
-        std::min<int64_t>(256, std::max<int64_t>(machine::kWarpThreads, int64_t(llvm::PowerOf2Ceil(p.length / 4))));
-    return makeSchedule<kernel::GpuRowsAttr>(region, threads);
+    // 4 elements a thread; a warp for short rows, at most 256 threads, more where these cannot hold the row.
+    auto threadsFor = [&](int64_t perThread) {
+      return std::max<int64_t>(machine::kWarpThreads,
+                               int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(p.length, perThread))));
+    };
+    kernel::GpuRowsAttr::Params params;
+    params.space = largestOutput(region.getYielded());
+    params.inRegisters = p.known.value_or(0) > 0 && threadsFor(kHeldElements) <= kMostThreads;
+    params.block = std::min<int64_t>(256, threadsFor(4));
+    if (params.inRegisters)
+      params.block = std::max(params.block, threadsFor(kHeldElements));
+    return params.get(region.getContext());
   }
 
   SmallVector<Launch> makeLaunches(const RowsProblem &p, kernel::GpuRowsAttr schedule) const override {
@@ -126,6 +158,8 @@ public:
     makeTeam(e, threads);
     const SmallVector<AffineExpr> sizes = prim::getSizes(root), &rows = p.rows;
     SmallVector<Index> at = e.delinearize(e.uniform(begin), rows);
+    if (schedule.getInRegisters())
+      shareRow(e, *p.known);
     if (rows.size() == sizes.size()) { // the output has one element a row
       Value value = e.emit(root, at);
       Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, e.team->member, e.i64(0));
@@ -134,6 +168,16 @@ public:
     }
     AffineExpr last = sizes.back();
     int64_t width = e.width();
+    if (schedule.getInRegisters()) {
+      for (const Emitter::Team::Share &share : e.team->shares) {
+        SmallVector<Index> full = at;
+        full.push_back(share.at);
+        const Value value = e.emit(root, full); // by all threads: reductions lie on the way
+        auto store = [&] { e.store(value, e.output(0), elementOf(root), sizes, full); };
+        share.isOwn ? e.ifThen(share.isOwn, store) : store();
+      }
+      return;
+    }
     auto write = [&](const Index &position) {
       SmallVector<Index> full = at;
       full.push_back(position);
@@ -154,22 +198,44 @@ struct FlatProblem {
   ValueRange values;
 };
 
+/// Most pieces of a thread; blocks that a processor should have in turn.
+constexpr int64_t kMostPieces = 4, kBlocksPerProcessor = 16;
+
 class FlatGenerator final : public GeneratorFor<kernel::GpuFlatAttr, FlatProblem> {
 public:
   std::optional<FlatProblem> analyze(const RegionProblem &region) const override {
     return FlatProblem{region.getYielded()};
   }
 
-  FailureOr<kernel::GpuFlatAttr> decide(const RegionProblem &region, const FlatProblem &) const override {
-    return makeSchedule<kernel::GpuFlatAttr>(region, 256);
+  FailureOr<kernel::GpuFlatAttr> decide(const RegionProblem &region, const FlatProblem &p) const override {
+    kernel::GpuFlatAttr::Params params;
+    params.block = 256;
+    params.space = largestOutput(p.values);
+    // Several reads are under way at once where that leaves work for all processors, and no loop makes code long.
+    // Pieces outside read the last one: there must be one (makeLaunches).
+    const bool isPlain = p.values.size() == 1 && llvm::all_of(region.getBody().without_terminator(), [](Operation &op) {
+                           return op.getNumRegions() == 0 &&
+                                  !isa<prim::ReduceOp, prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp>(op);
+                         });
+    const Value root = p.values[params.space];
+    const double blocks = getLikelyCount(root) / double(params.block * lanesOf(root));
+    const double processors = double(machine::getDefaultGpu(region.getContext()).getMultiprocessors());
+    while (isPlain && params.pieces < kMostPieces &&
+           blocks / double(2 * params.pieces) >= kBlocksPerProcessor * processors)
+      params.pieces *= 2;
+    return params.get(region.getContext());
   }
 
   SmallVector<Launch> makeLaunches(const FlatProblem &p, kernel::GpuFlatAttr schedule) const override {
     MLIRContext *context = schedule.getContext();
     Launch launch;
     Value root = p.values[schedule.getSpace()];
-    int64_t perBlock = schedule.getBlock() * lanesOf(root);
-    launch.tasks = prim::simplifySize(prim::product(context, prim::getSizes(root)).ceilDiv(perBlock));
+    int64_t perBlock = schedule.getBlock() * lanesOf(root) * schedule.getPieces();
+    AffineExpr elements = prim::product(context, prim::getSizes(root));
+    // The first block writes the other outputs, also where this one has no elements.
+    if (p.values.size() > 1 && prim::getConstantSize(elements).value_or(0) == 0)
+      elements = elements + 1;
+    launch.tasks = prim::simplifySize(elements.ceilDiv(perBlock));
     launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }
@@ -177,26 +243,53 @@ public:
   void emitTasks(const FlatProblem &p, kernel::GpuFlatAttr schedule, unsigned, Emitter &e, Value begin,
                  Value) const override {
     const ValueRange values = p.values;
-    unsigned space = schedule.getSpace();
-    int64_t threads = schedule.getBlock();
-    Value root = values[space];
-    SmallVector<AffineExpr> sizes = prim::getSizes(root);
-    int64_t lanes = lanesOf(root);
+    const unsigned space = schedule.getSpace();
+    const int64_t threads = schedule.getBlock(), lanes = lanesOf(values[space]), perPiece = threads * lanes;
+    const SmallVector<AffineExpr> sizes = prim::getSizes(values[space]);
     e.alignedBuffers = true;
     e.argReduceLanes = true;
-    Value thread = threadIndex(e);
-    Value start = e.mul(e.add(e.mul(begin, e.i64(threads)), thread), e.i64(lanes));
-    Value count = e.sizeProduct(sizes);
-    // A loop of at most one turn: the guard of the last block.
-    e.loop(
-        start, e.min(count, e.add(start, e.i64(lanes))), lanes,
-        [&](Index iv) {
-          SmallVector<Index> at = e.delinearize(lanes == 1 ? iv : e.contiguous(iv), sizes);
-          for (unsigned o = 0; o < values.size(); ++o)
-            if (prim::getSizes(values[o]) == sizes)
-              e.store(e.emit(values[o], at), e.output(o), elementOf(values[o]), sizes, at);
-        },
-        lanes);
+    const Value thread = threadIndex(e), count = e.sizeProduct(sizes);
+    const Value start = e.add(e.mul(begin, e.i64(perPiece * schedule.getPieces())), e.mul(thread, e.i64(lanes)));
+    auto positionOf = [&](Value linear) {
+      const Index first = e.uniform(linear, lanes);
+      return e.delinearize(lanes == 1 ? first : e.contiguous(first), sizes);
+    };
+    auto isSpanning = [&](Value value) { return prim::getSizes(value) == sizes; };
+    auto store = [&](unsigned number, Value value, ArrayRef<Index> at) {
+      e.store(value, e.output(number), elementOf(values[number]), sizes, at);
+    };
+    auto isInside = [&](Value at) -> Value {
+      return arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::slt, at, count);
+    };
+    if (schedule.getPieces() == 1) {
+      e.ifThen(isInside(start), [&] {
+        const SmallVector<Index> at = positionOf(start);
+        for (auto [number, value] : llvm::enumerate(values))
+          if (isSpanning(value))
+            store(number, e.emit(value, at), at);
+      });
+    } else {
+      // All is read before anything is stored; what lies outside is read of the last piece.
+      struct Piece {
+        Value start;
+        SmallVector<Index> at;
+        SmallVector<Value> values;
+      };
+      SmallVector<Piece, 0> pieces;
+      for (int64_t i = 0; i < schedule.getPieces(); ++i) {
+        Piece piece{e.add(start, e.i64(i * perPiece)), {}, {}};
+        piece.at = positionOf(e.min(piece.start, e.sub(count, e.i64(lanes))));
+        for (Value value : values)
+          piece.values.push_back(isSpanning(value) ? e.emit(value, piece.at) : Value());
+        pieces.push_back(piece);
+      }
+      for (const Piece &piece : pieces)
+        e.ifThen(isInside(piece.start), [&] {
+          for (auto [number, value] : llvm::enumerate(piece.values))
+            if (value)
+              store(number, value, piece.at);
+        });
+    }
     Value first = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, begin, e.i64(0));
     writeOthers(e, values, space, first, thread, threads);
   }

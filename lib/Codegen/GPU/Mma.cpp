@@ -310,7 +310,7 @@ public:
                                         {64, 128, 1, 4, 4},  {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},
                                         {16, 64, 1, 4, 8}};
     static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
-    const bool isExact = p.element.isF32();
+    const bool isExact = p.element.isF32() && !region.getLimits().allowsTf32;
     FailureOr<MmaSchedule> best = failure();
     double least = std::numeric_limits<double>::infinity();
     const double processors = double(gpu.getMultiprocessors());
@@ -336,7 +336,7 @@ public:
       params.passes = isExact ? 3 : 1;
       params.packsRhs = p.packing.has_value();
       const MmaSchedule schedule = params.get(region.getContext());
-      if (MmaLayout(p, schedule).sharedBytes() > region.getSharedBytes())
+      if (MmaLayout(p, schedule).sharedBytes() > region.getLimits().sharedBytes)
         continue;
       least = cost;
       best = schedule;

@@ -18,13 +18,10 @@ constexpr int64_t kSteps = kLineBytes / kFragmentBytes; // of a slice
 // What TF32 keeps of f32.
 constexpr uint32_t kHighBits = 0xffffe000;
 
-void storeResult(const MmaProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &row, const Index &column,
-                 Value sums) {
-  const int64_t lanes = lanesOf(p);
-  storeSums(e, *p.epilogue,
-            p.resultAt(e, batch, e.delinearize(row, p.rows),
-                       e.delinearize(lanes == 1 ? column : e.contiguous(column), p.columns)),
-            sums);
+SmallVector<Index> resultAt(const MmaProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &row,
+                            const Index &column) {
+  return p.resultAt(e, batch, e.delinearize(row, p.rows),
+                    e.delinearize(lanesOf(p) == 1 ? column : e.contiguous(column), p.columns));
 }
 
 /// x = high + low of f32, where high is what tensor cores take of x. `low` is 0 where x is not finite, and `factor`,
@@ -75,6 +72,7 @@ private:
   void multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const;
   void multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const;
   void writeLowParts(Value stage) const;
+  void roundStage(Value stage) const;
   void finish(ArrayRef<Value> sums) const;
   void storePart(Value m, Value n, Value sums) const;
 
@@ -161,6 +159,13 @@ SmallVector<Value> BlockCode::multiplySlices() {
   const size_t count = warpM() / kFragmentM * (warpN() / kFragmentN) * 4;
   const bool isSplit = isExact() && hasGroups; // products with low parts are summed on their own
   SmallVector<Value> carried((isSplit ? 2 : 1) * count, zero);
+  // Slices are rounded while the one before is multiplied.
+  const bool rounds = hasGroups && p.element.isF32() && !isExact();
+  if (rounds) {
+    waitForCopies(e, ahead - 1);
+    barrier(e);
+    roundStage(w.constant(0));
+  }
   const size_t sumsCount = carried.size();
   carried.append({w.constant(0), w.constant(ahead * layout.stageBytes)});
   auto next = [&](Value stage) {
@@ -173,7 +178,8 @@ SmallVector<Value> BlockCode::multiplySlices() {
     SmallVector<Value> sums(values.take_front(sumsCount));
     const Value from = values[sumsCount], to = values[sumsCount + 1];
     const Value a = sharedPlace(from), c = sharedPlace(from, layout.lhs.size());
-    waitForCopies(e, ahead - 1);
+    if (!rounds)
+      waitForCopies(e, ahead - 1);
     if (hasGroups)
       fenceForTensorCores(e);
     barrier(e); // the slice is there, and the one before has been read
@@ -200,6 +206,11 @@ SmallVector<Value> BlockCode::multiplySlices() {
       }
       copy(later, to);
       store(compute(later), later, to);
+      if (rounds) {
+        waitForCopies(e, ahead - 1);
+        barrier(e); // the next slice is there
+        roundStage(next(from));
+      }
       waitForGroups(e, 0);
     }
     for (auto [sum, more] : llvm::zip(sums, part))
@@ -234,6 +245,21 @@ void BlockCode::writeLowParts(Value stage) const {
   }
 }
 
+/// Tensor cores take the upper bits of f32: less than what is nearest, all to the same side.
+void BlockCode::roundStage(Value stage) const {
+  OpBuilder &b = e.builder();
+  const auto four = VectorType::get({kPieceBytes / 4}, b.getF32Type());
+  const Value first = w.add(stage, w.mul(thread, kPieceBytes));
+  for (int64_t at = 0; at < layout.stageBytes; at += threads * kPieceBytes) {
+    const Value place = sharedPlace(first, at);
+    const Value x = LLVM::LoadOp::create(b, e.loc(), four, place, kPieceBytes);
+    SmallVector<Value> rounded;
+    for (int64_t i = 0; i < four.getNumElements(); ++i)
+      rounded.push_back(roundToTf32(e, vector::ExtractOp::create(b, e.loc(), x, i)));
+    LLVM::StoreOp::create(b, e.loc(), vector::FromElementsOp::create(b, e.loc(), four, rounded), place, kPieceBytes);
+  }
+}
+
 void BlockCode::multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const {
   const Value group = w.div(warp, kGroupThreads / machine::kWarpThreads);
   // 64 rows are 64 lines, or a panel of as many.
@@ -257,6 +283,10 @@ void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const 
   auto load = [&](const SharedTile &tile, Value base, Value first, int64_t step, bool byLines) {
     Fragment fragment;
     fragment.whole = loadFragment(e, tile, base, first, step, byLines);
+    if (!isExact() && p.element.isF32())
+      for (Value &word : fragment.whole)
+        word = LLVM::BitcastOp::create(b, e.loc(), word.getType(),
+                                       roundToTf32(e, LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word)));
     if (isExact())
       for (Value word : fragment.whole) {
         const Parts parts = splitFloat(e, LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word));
@@ -295,19 +325,24 @@ void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const 
 void BlockCode::finish(ArrayRef<Value> sums) const {
   storeFragments(e, shared, s.getTileN(), warpRow(), warpColumn(), warpN(), sums);
   barrier(e);
-  forSums(e, shared, s.getTileN(), threads, s.getTileM(), s.getTileN(), lanesOf(p),
-          [&](Value row, Value column, llvm::function_ref<Value()> load) {
-            const Value m = e.add(rowBase, row), n = e.add(columnBase, column);
-            auto store = [&] {
-              const Value sums = load();
-              if (s.getSplits() == 1)
-                storeResult(p, e, batch, e.uniform(m), e.uniform(n, lanesOf(p)), sums);
-              else
-                storePart(m, n, sums);
-            };
-            const Value inside = andWithin(e, andWithin(e, Value(), m, p.M, s.getTileM()), n, p.N, s.getTileN());
-            inside ? e.ifThen(inside, store) : store();
-          });
+  const int64_t lanes = lanesOf(p);
+  const BlockSums block{shared, s.getTileN(), threads, s.getTileM(), s.getTileN(), lanes};
+  auto rowsInside = [&](Value m) { return andWithin(e, Value(), m, p.M, s.getTileM()); };
+  auto bothInside = [&](Value m, Value n) { return andWithin(e, rowsInside(m), n, p.N, s.getTileN()); };
+  if (s.getSplits() > 1)
+    return forSums(e, block, [&](ArrayRef<SumsPiece> pieces) {
+      for (const SumsPiece &piece : pieces) {
+        const Value m = e.add(rowBase, piece.row), n = e.add(columnBase, piece.column), inside = bothInside(m, n);
+        auto store = [&] { storePart(m, n, piece.sums); };
+        inside ? e.ifThen(inside, store) : store();
+      }
+    });
+  storeSums(e, *p.epilogue, block, [&](Value row, Value column) {
+    const Value m = e.add(rowBase, row), n = e.add(columnBase, column), inside = bothInside(m, n);
+    return Placed<SmallVector<Index>>{resultAt(p, e, batch, e.uniform(clampTo(e, inside, m, p.M, 1)),
+                                               e.uniform(clampTo(e, inside, n, p.N, lanes), lanes)),
+                                      inside};
+  });
 }
 
 void BlockCode::storePart(Value m, Value n, Value sums) const {
@@ -341,6 +376,7 @@ void tc::codegen::gpu::emitMmaSums(const MmaProblem &p, MmaSchedule s, Emitter &
       sum = sum ? Value(arith::AddFOp::create(b, e.loc(), sum, next)) : next;
     }
     const SmallVector<Index> at = e.delinearize(e.uniform(start, lanes), sizes);
-    storeResult(p, e, e.delinearize(at[0], p.batch), at[1], at[2], sum);
+    storeEpilogue(e, *p.epilogue,
+                  computeFromSums(e, *p.epilogue, resultAt(p, e, e.delinearize(at[0], p.batch), at[1], at[2]), sum));
   });
 }

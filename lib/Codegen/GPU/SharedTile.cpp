@@ -67,18 +67,44 @@ void tc::codegen::gpu::storeFragments(Emitter &e, Value shared, int64_t blockCol
   }
 }
 
-void tc::codegen::gpu::forSums(Emitter &e, Value shared, int64_t blockColumns, int64_t threads, int64_t rows,
-                               int64_t columns, int64_t lanes,
-                               llvm::function_ref<void(Value, Value, llvm::function_ref<Value()>)> fn) {
-  const int64_t perRow = columns / lanes;
-  e.loop(Words(e).wide(threadNumber(e)), e.i64(rows * perRow), threads, [&](Index number) {
-    const Value row = e.divUnsigned(number.base, e.i64(perRow));
-    const Value column = e.mul(e.remUnsigned(number.base, e.i64(perRow)), e.i64(lanes));
-    fn(row, column, [&] {
-      const Value word = e.add(e.mul(row, e.i64(sumRowWords(blockColumns))), column);
-      return loadFloats(e, e.address(shared, e.builder().getF32Type(), word), lanes);
-    });
+void tc::codegen::gpu::forSums(Emitter &e, const BlockSums &block, llvm::function_ref<void(ArrayRef<SumsPiece>)> fn) {
+  constexpr int64_t kMostAtOnce = 4;
+  const int64_t perRow = block.columns / block.lanes, all = block.rows * perRow;
+  int64_t atOnce = kMostAtOnce;
+  while (atOnce > 1 && all % (block.threads * atOnce) != 0)
+    atOnce /= 2;
+  e.loop(Words(e).wide(threadNumber(e)), e.i64(all), block.threads * atOnce, [&](Index first) {
+    SmallVector<SumsPiece> pieces;
+    for (int64_t i = 0; i < atOnce; ++i) {
+      const Value number = e.add(first.base, e.i64(i * block.threads));
+      SumsPiece piece;
+      piece.row = e.divUnsigned(number, e.i64(perRow));
+      piece.column = e.mul(e.remUnsigned(number, e.i64(perRow)), e.i64(block.lanes));
+      const Value word = e.add(e.mul(piece.row, e.i64(sumRowWords(block.blockColumns))), piece.column);
+      piece.sums = loadFloats(e, e.address(block.shared, e.builder().getF32Type(), word), block.lanes);
+      pieces.push_back(piece);
+    }
+    fn(pieces);
   });
+}
+
+void tc::codegen::gpu::storeSums(Emitter &e, const Epilogue &epilogue, const BlockSums &block,
+                                 llvm::function_ref<Placed<SmallVector<Index>>(Value, Value)> place) {
+  forSums(e, block, [&](ArrayRef<SumsPiece> pieces) {
+    SmallVector<std::pair<EpilogueValues, Value>> computed;
+    for (const SumsPiece &piece : pieces) {
+      const Placed<SmallVector<Index>> placed = place(piece.row, piece.column);
+      computed.push_back({computeFromSums(e, epilogue, placed.at, piece.sums), placed.isValid});
+    }
+    for (const auto &[values, isValid] : computed) {
+      auto store = [&, &values = values] { storeEpilogue(e, epilogue, values); };
+      isValid ? e.ifThen(isValid, store) : store();
+    }
+  });
+}
+
+Value tc::codegen::gpu::clampTo(Emitter &e, Value condition, Value position, AffineExpr size, int64_t step) {
+  return condition ? e.min(position, e.sub(e.size(size), e.i64(step))) : position;
 }
 
 TileFiller::TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, ArrayRef<Index> batch,

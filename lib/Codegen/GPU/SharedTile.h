@@ -53,17 +53,29 @@ constexpr int64_t sumRowWords(int64_t columns) { return columns + 8; }
 /// `firstColumn`... (i32) of a block's, which has `blockColumns`.
 void storeFragments(Emitter &e, mlir::Value shared, int64_t blockColumns, mlir::Value firstRow, mlir::Value firstColumn,
                     int64_t columns, llvm::ArrayRef<mlir::Value> sums);
-/// Calls fn(row, column, load) for the thread's pieces of `lanes` neighbours of a block's sums, rows [0, rows) and
-/// columns [0, columns) of the `blockColumns`; load() gives them.
-void forSums(Emitter &e, mlir::Value shared, int64_t blockColumns, int64_t threads, int64_t rows, int64_t columns,
-             int64_t lanes,
-             llvm::function_ref<void(mlir::Value row, mlir::Value column, llvm::function_ref<mlir::Value()> load)> fn);
+/// A piece of a block's sums: `lanes` neighbours from `column` of `row` on.
+struct SumsPiece {
+  mlir::Value row, column, sums;
+};
+/// Where a block's sums lie in shared memory: rows [0, rows) and columns [0, columns) of the `blockColumns`.
+struct BlockSums {
+  mlir::Value shared;
+  int64_t blockColumns, threads, rows, columns, lanes;
+};
+/// Calls fn for the thread's pieces, several at once.
+void forSums(Emitter &e, const BlockSums &block, llvm::function_ref<void(llvm::ArrayRef<SumsPiece>)> fn);
 
 /// A place in an operand, which is zero where `isValid` (i1; null: it is everywhere) does not hold.
 template <typename T> struct Placed {
   T at;
   mlir::Value isValid;
 };
+/// Stores what the epilogue makes of a block's sums. `place` gives the position in the result of a piece, or one near
+/// it where the piece is not valid, which then is not stored. What several pieces read is read before any is stored.
+void storeSums(Emitter &e, const Epilogue &epilogue, const BlockSums &block,
+               llvm::function_ref<Placed<llvm::SmallVector<Index>>(mlir::Value row, mlir::Value column)> place);
+/// `position`, or the last multiple of `step` before `size` where it is further, if `condition` tells of such.
+mlir::Value clampTo(Emitter &e, mlir::Value condition, mlir::Value position, mlir::AffineExpr size, int64_t step);
 
 /// An operand of the product, of which blocks take tiles.
 struct TiledOperand {

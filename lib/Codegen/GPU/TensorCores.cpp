@@ -217,6 +217,14 @@ void tc::codegen::gpu::multiplyRows(Emitter &e, Type element, int64_t columns, A
   multiplyInGroup(e, element, columns, a, b, bIsTransposed ? ", 1" : ", 0", d, /*adds=*/true);
 }
 
+Value tc::codegen::gpu::roundToTf32(Emitter &e, Value x) {
+  return LLVM::InlineAsmOp::create(e.builder(), e.loc(), x.getType(), x,
+                                   "{ .reg .b32 r; cvt.rna.tf32.f32 r, $1; mov.b32 $0, r; }", "=f,f",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                   LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
+      .getRes();
+}
+
 Value tc::codegen::gpu::exp2(Emitter &e, Value x) {
   return LLVM::InlineAsmOp::create(e.builder(), e.loc(), x.getType(), x, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
                                    /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,

@@ -73,6 +73,8 @@ void multiplyTiles(Emitter &e, mlir::Type element, int64_t columns, mlir::Value 
 /// The same with a in registers: four words, a warp's fragment of its 16 of the 64 rows. Not of f32.
 void multiplyRows(Emitter &e, mlir::Type element, int64_t columns, llvm::ArrayRef<mlir::Value> a, mlir::Value b,
                   bool bIsTransposed, llvm::MutableArrayRef<mlir::Value> d);
+/// The nearest number of 11 significant bits; infinities and what is no number stay.
+mlir::Value roundToTf32(Emitter &e, mlir::Value x);
 /// 2^x of f32 to 2 units in the last place; 0 where that is less than 2^-126.
 mlir::Value exp2(Emitter &e, mlir::Value x);
 /// Orders what a warpgroup multiplies behind its registers and shared memory.

@@ -108,3 +108,12 @@ module attributes {x = #kernel.gpu.transpose<tile = 128>} {}
 // -----
 // expected-error @+1 {{passes is 1 or 3, not 2}}
 module attributes {x = #kernel.gpu.mma<passes = 2>} {}
+// -----
+// expected-error @+1 {{block is at least 1, not 0}}
+module attributes {x = #kernel.gpu.scan<block = 0>} {}
+// -----
+// expected-error @+1 {{groups is a power of 2 that is at least 1, not 3}}
+module attributes {x = #kernel.gpu.scatter<groups = 3>} {}
+// -----
+// expected-error @+1 {{block is at least 1, not 0}}
+module attributes {x = #kernel.gpu.sort<block = 0>} {}

@@ -327,6 +327,18 @@ def Kernel_GpuMma : Kernel_Strategy<"GpuMma", "gpu.mma", [
       # "    return emitError() << \"passes is 1 or 3, not \" << passes;\n";
   let summary = "Products and convolutions on tensor cores, by warps or warpgroups";
 }
+def Kernel_GpuScan : Kernel_Strategy<"GpuScan", "gpu.scan", [Number<"block", "threads of a block", 128, 1>]> {
+  let summary = "Running values along an axis, a line a thread";
+}
+def Kernel_GpuScatter : Kernel_Strategy<"GpuScatter", "gpu.scatter", [
+    Number<"block", "threads of a block", 128, 1>,
+    PowerOfTwo<"groups", "that the elements of a line, or of a column of slices, are dealt to; each looks at all updates", 1>
+  ]> {
+  let summary = "Updates in order, by the one thread that an element belongs to";
+}
+def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [Number<"block", "threads of a block", 128, 1>]> {
+  let summary = "A row's place is the number of rows before it, a row a thread";
+}
 def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_reduce", [
     PowerOfTwo<"block", "threads of a block", 256, 32>,
     PowerOfTwo<"across", "threads of a block along the last dim, at most all; 0: it is reduced", 0, 0>,
@@ -343,12 +355,14 @@ def Kernel_GpuTranspose : Kernel_Strategy<"GpuTranspose", "gpu.transpose", [
   let summary = "Another dim becomes the last: tiles turned in shared memory";
 }
 def Kernel_GpuRows : Kernel_Strategy<"GpuRows", "gpu.rows", [
-    Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">
+    Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">,
+    Flag<"inRegisters", "threads hold a row's elements, which are read once">
   ]> {
   let summary = "A block per row of the largest output, with reductions along the row";
 }
 def Kernel_GpuFlat : Kernel_Strategy<"GpuFlat", "gpu.flat", [
-    Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">
+    Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">,
+    Number<"pieces", "pieces of neighbours that a thread computes, a block's piece apart", 1, 1>
   ]> {
   let summary = "Neighbouring elements of the largest output a thread";
 }

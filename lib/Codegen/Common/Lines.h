@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CPU_LINES_H
-#define TC_LIB_CODEGEN_CPU_LINES_H
+#ifndef TC_LIB_CODEGEN_COMMON_LINES_H
+#define TC_LIB_CODEGEN_COMMON_LINES_H
 
 #include "Common/Generators.h"
 
@@ -69,4 +69,4 @@ struct Lines {
 
 } // namespace tc::codegen
 
-#endif // TC_LIB_CODEGEN_CPU_LINES_H
+#endif // TC_LIB_CODEGEN_COMMON_LINES_H

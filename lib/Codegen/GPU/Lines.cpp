@@ -1,0 +1,373 @@
+//===- Lines.cpp - the "gpu.scan", "gpu.scatter" and "gpu.sort" strategies ----------------------------------------===//
+//
+// gpu.scan     a thread walks along a line
+// gpu.scatter  updates are applied in row-major order by the one thread that an element belongs to, so that the last
+// one
+//              wins and sums are the same in each run. A line along the axis (scatter_elements), or a column of the
+//              slices that indices name (scatter_nd), is dealt to `groups` threads: element i to thread i mod groups,
+//              which looks at all updates and takes its own. Neighbouring threads look at the same update at once
+// gpu.sort     a thread counts the rows that come before its own: where that is less than what is asked for, it is the
+//              place of the row. The work grows with the square of the rows, and is that of a few instructions for each
+//              pair
+//
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Common/Lines.h"
+#include "Common/EmitterHelpers.h"
+#include "GPU/Gpu.h"
+#include "tc/Analysis/LikelySizes.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+using namespace tc::codegen::gpu;
+
+namespace {
+
+/// A launch of a thread for each of `items`.
+Launch launchOf(AffineExpr items, int64_t block) {
+  Launch launch;
+  launch.tasks = prim::simplifySize(items.ceilDiv(block));
+  launch.device = deviceAttr(items.getContext(), block);
+  return launch;
+}
+
+/// Calls fn for the thread's item, where it has one.
+void forItem(Emitter &e, AffineExpr items, int64_t block, Value task, llvm::function_ref<void(Index)> fn) {
+  const Value item = e.add(e.mul(task, e.i64(block)), threadIndex(e));
+  const Value isItem = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::slt, item, e.size(items));
+  e.ifThen(isItem, [&] { fn(e.uniform(item)); });
+}
+
+//===--- scans ----------------------------------------------------------------------------------------------------===//
+
+struct ScanProblem {
+  mutable prim::ScanOp op; // accessors of ops are not const
+  Lines lines;
+
+  SmallVector<AffineExpr> grid() const { return {prim::product(op.getContext(), lines.outer), lines.innerCount()}; }
+};
+
+class ScanGenerator final : public GeneratorFor<kernel::GpuScanAttr, ScanProblem> {
+public:
+  std::optional<ScanProblem> analyze(const RegionProblem &region) const override {
+    auto op = region.findYielded<prim::ScanOp>();
+    return op ? std::optional(ScanProblem{op, Lines(op.getOperand(), op.getAxis())}) : std::nullopt;
+  }
+
+  FailureOr<kernel::GpuScanAttr> decide(const RegionProblem &region, const ScanProblem &) const override {
+    return kernel::GpuScanAttr::Params().get(region.getContext());
+  }
+
+  SmallVector<Launch> makeLaunches(const ScanProblem &p, kernel::GpuScanAttr s) const override {
+    return {launchOf(prim::product(s.getContext(), p.grid()), s.getBlock())};
+  }
+
+  void emitTasks(const ScanProblem &p, kernel::GpuScanAttr s, unsigned, Emitter &e, Value begin, Value) const override {
+    prim::ScanOp op = p.op;
+    const SmallVector<AffineExpr> grid = p.grid(), sizes = prim::getSizes(op.getResult());
+    const Type element = elementOf(op.getResult()), accumulator = Emitter::accumulatorOf(element);
+    forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin, [&](Index item) {
+      const SmallVector<Index> line = e.delinearize(item, grid);
+      const Value length = e.size(p.lines.length), last = e.sub(length, e.i64(1));
+      e.loop(e.i64(0), length, 1, e.neutral(op.getKind(), element), [&](Index k, ValueRange before) {
+        const Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
+        const SmallVector<Index> at = p.lines.at(e, {line[0], line[1]}, position);
+        const Value sum = e.combine(op.getKind(), accumulator, before[0], e.toAccumulator(e.emit(op.getOperand(), at)));
+        e.store(e.fromAccumulator(op.getExclusive() ? before[0] : sum, element), e.output(0), element, sizes, at);
+        return SmallVector<Value>{sum};
+      });
+    });
+  }
+};
+
+//===--- scatters -------------------------------------------------------------------------------------------------===//
+
+/// Updates of elements `cells` of each of `columns`: those of a line along the axis, or the slices that indices name.
+struct ScatterProblem {
+  Operation *op;
+  std::optional<prim::ReduceKind> kind;
+  Value source, indices, updates;
+  std::optional<Lines> lines;           // scatter_elements
+  SmallVector<AffineExpr> named, slice; // scatter_nd: dims of the source
+  AffineExpr cells, columns;
+
+  Type element() const { return elementOf(source); }
+  SmallVector<AffineExpr> grid(int64_t groups) const {
+    const AffineExpr dealt = getAffineConstantExpr(groups, op->getContext());
+    // Neighbouring threads take neighbours in memory.
+    if (!lines)
+      return {dealt, columns};
+    return {prim::product(op->getContext(), lines->outer), dealt, lines->innerCount()};
+  }
+};
+
+class ScatterCode {
+public:
+  ScatterCode(const ScatterProblem &p, int64_t groups, Emitter &e)
+      : p(p), groups(groups), e(e), b(e.builder()), sizes(prim::getSizes(p.source)) {}
+
+  void emit(ArrayRef<Index> at) {
+    const Index &group = p.lines ? at[1] : at[0];
+    e.loop(group.base, e.size(p.cells), groups, [&](Index cell) {
+      const SmallVector<Index> to = placeOf(at, cell);
+      e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
+    });
+    // Without elements there is nothing that an index could name.
+    const Value some = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sgt, e.size(p.cells), e.i64(0));
+    e.ifThen(some, [&] { p.lines ? updateLine(at, group) : updateSlices(at, group); });
+  }
+
+private:
+  SmallVector<Index> placeOf(ArrayRef<Index> at, const Index &cell) {
+    if (p.lines)
+      return p.lines->at(e, {at[0], at[2]}, cell);
+    SmallVector<Index> place = p.named.empty() ? SmallVector<Index>{} : e.delinearize(cell, p.named);
+    if (!p.slice.empty())
+      llvm::append_range(place, e.delinearize(at[1], p.slice));
+    return place;
+  }
+
+  /// What indices name, `cell`, becomes or is combined with the update at `from`, if it is the group's.
+  void update(ArrayRef<Index> at, const Index &group, const Index &cell, ArrayRef<Index> from) {
+    auto apply = [&] {
+      const Index offset = e.linearize(placeOf(at, cell), sizes);
+      Value value = e.emit(p.updates, from);
+      if (p.kind) {
+        const Value old = e.loadAt(e.output(0), p.element(), offset);
+        value = e.fromAccumulator(
+            e.combine(*p.kind, e.accumulatorOf(p.element()), e.toAccumulator(old), e.toAccumulator(value)),
+            p.element());
+      }
+      e.storeAt(value, e.output(0), p.element(), offset);
+    };
+    if (groups == 1)
+      return apply();
+    const Value of = arith::AndIOp::create(b, e.loc(), cell.base, e.i64(groups - 1));
+    e.ifThen(arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, of, group.base), apply);
+  }
+
+  Index namedBy(ArrayRef<Index> position, AffineExpr size) {
+    return e.dataIndex(p.indices, e.emit(p.indices, position), size, e.depthOf(position));
+  }
+
+  void updateLine(ArrayRef<Index> at, const Index &group) {
+    const SmallVector<AffineExpr> of = prim::getSizes(p.indices);
+    const size_t axis = p.lines->outer.size();
+    SmallVector<Index> from = placeOf(at, e.constant(0));
+    // Indices may cover less than the source in the other dims.
+    Value covered;
+    for (size_t i = 0; i < of.size(); ++i)
+      if (i != axis && of[i] != sizes[i])
+        covered = within(covered, from[i].base, of[i]);
+    auto updateAll = [&] {
+      e.loop(e.i64(0), e.size(of[axis]), 1, [&](Index k) {
+        from[axis] = k;
+        update(at, group, namedBy(from, p.lines->length), from);
+      });
+    };
+    covered ? e.ifThen(covered, updateAll) : updateAll();
+  }
+
+  void updateSlices(ArrayRef<Index> at, const Index &group) {
+    SmallVector<AffineExpr> tuples = prim::getSizes(p.indices);
+    tuples.pop_back();
+    e.loop(e.i64(0), e.size(prim::product(b.getContext(), tuples)), 1, [&](Index row) {
+      const SmallVector<Index> tuple = tuples.empty() ? SmallVector<Index>{} : e.delinearize(row, tuples);
+      SmallVector<Index> cell;
+      for (auto [dim, size] : llvm::enumerate(p.named)) {
+        SmallVector<Index> position(tuple);
+        position.push_back(e.constant(dim));
+        cell.push_back(namedBy(position, size));
+      }
+      SmallVector<Index> from(tuple);
+      if (!p.slice.empty())
+        llvm::append_range(from, e.delinearize(at[1], p.slice));
+      update(at, group, cell.empty() ? e.constant(0) : e.linearize(cell, p.named), from);
+    });
+  }
+
+  Value within(Value condition, Value position, AffineExpr size) {
+    const Value inside = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(size));
+    return condition ? Value(arith::AndIOp::create(b, e.loc(), condition, inside)) : inside;
+  }
+
+  const ScatterProblem &p;
+  const int64_t groups;
+  Emitter &e;
+  OpBuilder &b;
+  const SmallVector<AffineExpr> sizes;
+};
+
+class ScatterGenerator final : public GeneratorFor<kernel::GpuScatterAttr, ScatterProblem> {
+public:
+  std::optional<ScatterProblem> analyze(const RegionProblem &region) const override {
+    MLIRContext *context = region.getContext();
+    if (auto nd = region.findYielded<prim::ScatterNDOp>()) {
+      ScatterProblem p{nd, nd.getKind(), nd.getSource(), nd.getIndices(), nd.getUpdates(), {}, {}, {}, {}, {}};
+      const SmallVector<AffineExpr> sizes = prim::getSizes(p.source);
+      const int64_t depth = *prim::getConstantSize(prim::getSizes(p.indices).back());
+      p.named.assign(sizes.begin(), sizes.begin() + depth);
+      p.slice.assign(sizes.begin() + depth, sizes.end());
+      p.cells = prim::product(context, p.named);
+      p.columns = prim::product(context, p.slice);
+      return p;
+    }
+    if (auto elements = region.findYielded<prim::ScatterElementsOp>()) {
+      ScatterProblem p{elements,
+                       elements.getKind(),
+                       elements.getSource(),
+                       elements.getIndices(),
+                       elements.getUpdates(),
+                       Lines(elements.getSource(), elements.getAxis()),
+                       {},
+                       {},
+                       {},
+                       {}};
+      p.cells = p.lines->length;
+      p.columns = prim::simplifySize(prim::product(context, p.lines->outer) * p.lines->innerCount());
+      return p;
+    }
+    return std::nullopt;
+  }
+
+  FailureOr<kernel::GpuScatterAttr> decide(const RegionProblem &region, const ScatterProblem &p) const override {
+    // Threads for all processors, of which each has elements.
+    constexpr int64_t kThreads = 1 << 15;
+    const int64_t columns = std::max<int64_t>(1, getLikelySize(p.columns, p.op, usual::kRowLength)),
+                  cells = std::max<int64_t>(1, getLikelySize(p.cells, p.op, usual::kRowLength));
+    kernel::GpuScatterAttr::Params params;
+    params.groups = int64_t(llvm::PowerOf2Ceil(std::min<int64_t>(cells, llvm::divideCeil(kThreads, columns))));
+    return params.get(region.getContext());
+  }
+
+  SmallVector<Launch> makeLaunches(const ScatterProblem &p, kernel::GpuScatterAttr s) const override {
+    return {launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock())};
+  }
+
+  void emitTasks(const ScatterProblem &p, kernel::GpuScatterAttr s, unsigned, Emitter &e, Value begin,
+                 Value) const override {
+    const SmallVector<AffineExpr> grid = p.grid(s.getGroups());
+    forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin,
+            [&](Index item) { ScatterCode(p, s.getGroups(), e).emit(e.delinearize(item, grid)); });
+  }
+};
+
+//===--- sorts ----------------------------------------------------------------------------------------------------===//
+
+struct SortProblem {
+  mutable prim::ArgSortOp op; // accessors of ops are not const
+  SmallVector<AffineExpr> batch;
+  AffineExpr rows, keys, count;
+
+  /// Positions in the batch, and rows.
+  SmallVector<AffineExpr> grid() const {
+    SmallVector<AffineExpr> grid(batch);
+    grid.push_back(rows);
+    return grid;
+  }
+};
+
+class SortGenerator final : public GeneratorFor<kernel::GpuSortAttr, SortProblem> {
+public:
+  std::optional<SortProblem> analyze(const RegionProblem &region) const override {
+    auto op = region.findYielded<prim::ArgSortOp>();
+    if (!op)
+      return std::nullopt;
+    const SmallVector<AffineExpr> sizes = prim::getSizes(op.getOperand());
+    return SortProblem{op, SmallVector<AffineExpr>(ArrayRef(sizes).drop_back(2)), sizes[sizes.size() - 2], sizes.back(),
+                       prim::getSizes(op.getResult()).back()};
+  }
+
+  FailureOr<kernel::GpuSortAttr> decide(const RegionProblem &region, const SortProblem &) const override {
+    return kernel::GpuSortAttr::Params().get(region.getContext());
+  }
+
+  SmallVector<Launch> makeLaunches(const SortProblem &p, kernel::GpuSortAttr s) const override {
+    return {launchOf(prim::product(s.getContext(), p.grid()), s.getBlock())};
+  }
+
+  void emitTasks(const SortProblem &p, kernel::GpuSortAttr s, unsigned, Emitter &e, Value begin, Value) const override {
+    OpBuilder &b = e.builder();
+    const SmallVector<AffineExpr> grid = p.grid();
+    const Type i64 = b.getI64Type();
+    forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin, [&](Index item) {
+      SmallVector<Index> at = e.delinearize(item, grid);
+      const Index own = at.pop_back_val();
+      const Value place = e.loop(e.i64(0), e.size(p.rows), 1, e.i64(0), [&](Index other, ValueRange before) {
+        return SmallVector<Value>{arith::AddIOp::create(
+            b, e.loc(), before[0], arith::ExtUIOp::create(b, e.loc(), i64, comesBefore(p, e, at, other, own)))};
+      })[0];
+      const Value isWanted = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, place, e.size(p.count));
+      e.ifThen(isWanted, [&] {
+        SmallVector<Index> to(at);
+        to.push_back(e.uniform(place));
+        e.store(own.base, e.output(0), i64, prim::getSizes(p.op.getResult()), to);
+      });
+    });
+  }
+
+private:
+  /// Whether row x of a batch stands before row y: by the first key where they differ, else by their numbers.
+  static Value comesBefore(const SortProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &x, const Index &y) {
+    OpBuilder &b = e.builder();
+    const Type element = elementOf(p.op.getOperand());
+    auto keyOf = [&](const Index &row, const Index &key) {
+      SmallVector<Index> at(batch);
+      at.append({row, key});
+      return e.emit(p.op.getOperand(), at);
+    };
+    auto both = [&](Value s, Value t) -> Value { return arith::AndIOp::create(b, e.loc(), s, t); };
+    auto either = [&](Value s, Value t) -> Value { return arith::OrIOp::create(b, e.loc(), s, t); };
+    auto less = [&](Value s, Value t) -> Value {
+      if (p.op.getDescending())
+        std::swap(s, t);
+      if (isa<FloatType>(element)) {
+        // What is no number is above all numbers.
+        const Value below = arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::OLT, s, t);
+        return either(below, both(arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::ORD, s, s),
+                                  arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::UNO, t, t)));
+      }
+      const bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
+      return arith::CmpIOp::create(b, e.loc(), isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, s,
+                                   t);
+    };
+    const Value isFirst = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, x.base, y.base);
+    const Value no = arith::ConstantOp::create(b, e.loc(), b.getBoolAttr(false));
+    auto compare = [&](const Index &key, Value before, Value decided) {
+      const Value s = keyOf(x, key), t = keyOf(y, key), below = less(s, t), above = less(t, s);
+      return std::pair(either(before, both(e.isNot(decided), below)), either(decided, either(below, above)));
+    };
+    Value before, decided;
+    if (prim::getConstantSize(p.keys) == 1) {
+      std::tie(before, decided) = compare(e.constant(0), no, no);
+    } else {
+      const SmallVector<Value> result = e.loop(e.i64(0), e.size(p.keys), 1, {no, no}, [&](Index key, ValueRange known) {
+        const auto [nowBefore, nowDecided] = compare(key, known[0], known[1]);
+        return SmallVector<Value>{nowBefore, nowDecided};
+      });
+      before = result[0];
+      decided = result[1];
+    }
+    return either(before, both(e.isNot(decided), isFirst));
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::gpuScanGenerator() {
+  static const ScanGenerator generator;
+  return &generator;
+}
+const Generator *tc::codegen::gpuScatterGenerator() {
+  static const ScatterGenerator generator;
+  return &generator;
+}
+const Generator *tc::codegen::gpuSortGenerator() {
+  static const SortGenerator generator;
+  return &generator;
+}

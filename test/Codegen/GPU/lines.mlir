@@ -1,0 +1,44 @@
+// Scans, scatters and sorts: a thread for each line, element or row.
+// RUN: tc-opt %s --tc-choose-schedule=device=cuda -split-input-file | FileCheck %s --check-prefix=SCHEDULE
+// RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=sm_90a -split-input-file | FileCheck %s
+
+// SCHEDULE-LABEL: func.func @scan
+// SCHEDULE: #kernel.gpu.scan<>
+// CHECK-LABEL: func.func @scan
+// CHECK: strategy = "gpu.scan"
+func.func @scan(%x: tensor<4x50x16xf32>) -> tensor<4x50x16xf32> {
+  %r = kernel.region(%a = %x : tensor<4x50x16xf32>) -> (tensor<4x50x16xf32>) {
+    %s = prim.scan sum %a axis = 1 : tensor<4x50x16xf32> -> tensor<4x50x16xf32>
+    kernel.yield %s : tensor<4x50x16xf32>
+  }
+  return %r : tensor<4x50x16xf32>
+}
+
+// -----
+
+// Few columns: the rows are dealt to threads, of which each takes what is its own.
+// SCHEDULE-LABEL: func.func @scatter_nd
+// SCHEDULE: #kernel.gpu.scatter<groups = 8192>
+// CHECK-LABEL: func.func @scatter_nd
+// CHECK: llvm.func @
+// CHECK: %[[MASK:.*]] = llvm.mlir.constant(8191 : i64)
+// CHECK: llvm.and %{{.*}}, %[[MASK]]
+func.func @scatter_nd(%x: tensor<2000x3x4xf32>, %i: tensor<5x2xi64>, %u: tensor<5x4xf32>) -> tensor<2000x3x4xf32> {
+  %r = kernel.region(%a = %x : tensor<2000x3x4xf32>, %b = %i : tensor<5x2xi64>, %c = %u : tensor<5x4xf32>) -> (tensor<2000x3x4xf32>) {
+    %d = prim.scatter_nd %a[%b], %c kind sum : (tensor<2000x3x4xf32>, tensor<5x2xi64>, tensor<5x4xf32>) -> tensor<2000x3x4xf32>
+    kernel.yield %d : tensor<2000x3x4xf32>
+  }
+  return %r : tensor<2000x3x4xf32>
+}
+
+// -----
+
+// SCHEDULE-LABEL: func.func @sort
+// SCHEDULE: #kernel.gpu.sort<>
+func.func @sort(%x: tensor<8x100x1xf32>) -> tensor<8x5xi64> {
+  %r = kernel.region(%a = %x : tensor<8x100x1xf32>) -> (tensor<8x5xi64>) {
+    %s = prim.arg_sort %a descending : tensor<8x100x1xf32> -> tensor<8x5xi64>
+    kernel.yield %s : tensor<8x5xi64>
+  }
+  return %r : tensor<8x5xi64>
+}
