@@ -57,10 +57,13 @@ fi
 # A toolkit at hand is taken first (lib/Target/README.md).
 if [ ! -e .venv/bin/ptxas ] && [ ! -x /usr/local/cuda/bin/ptxas ] && ! command -v ptxas >/dev/null; then
   say "installing ptxas into .venv"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements-cuda.txt
-  ptxas=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/bin/ptxas
-  chmod +x "$ptxas"
-  ln -s "$(realpath --relative-to=.venv/bin "$ptxas")" .venv/bin/ptxas
+  if .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements-cuda.txt; then
+    ptxas=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/bin/ptxas
+    chmod +x "$ptxas"
+    ln -s "$(realpath --relative-to=.venv/bin "$ptxas")" .venv/bin/ptxas
+  else
+    say "ptxas is not installed: compiling for --target cuda will need a CUDA toolkit; all else works"
+  fi
 fi
 
 .venv/bin/python scripts/fetch_sdist.py onnx "$onnx_version" "$onnx_sha256" third_party

@@ -55,6 +55,24 @@ llvm::ErrorOr<std::string> findPtxas() {
   return llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin", TC_SETUP_BIN});
 }
 
+/// Folders of CUDA toolkits: that of ptxas, which may be a link or a script elsewhere, and where findPtxas looks.
+std::vector<std::string> findToolkits() {
+  std::vector<std::string> toolkits;
+  auto addParentOf = [&](const std::string &program) {
+    SmallString<128> path;
+    if (!llvm::sys::fs::real_path(program, path))
+      toolkits.push_back(llvm::sys::path::parent_path(llvm::sys::path::parent_path(path)).str());
+  };
+  if (llvm::ErrorOr<std::string> ptxas = findPtxas())
+    addParentOf(*ptxas);
+  for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
+    if (std::optional<std::string> value = llvm::sys::Process::GetEnv(variable))
+      toolkits.push_back(*value);
+  toolkits.push_back("/usr/local/cuda");
+  addParentOf(TC_SETUP_BIN "/ptxas");
+  return toolkits;
+}
+
 /// Defines the functions of one lane that kernels call (tc_<function>_f64 and _f32: Codegen/Common/ExpandFunctions.cpp)
 /// by those of libdevice, which lies in the toolkit of ptxas.
 llvm::Error linkFunctions(llvm::Module &kernels) {
@@ -71,17 +89,19 @@ llvm::Error linkFunctions(llvm::Module &kernels) {
   }
   if (!calls)
     return llvm::Error::success();
-  SmallString<128> path;
-  if (llvm::ErrorOr<std::string> ptxas = findPtxas(); ptxas && !llvm::sys::fs::real_path(*ptxas, path)) {
-    llvm::sys::path::remove_filename(path);
-    llvm::sys::path::append(path, "..", "nvvm", "libdevice", "libdevice.10.bc");
+  std::unique_ptr<llvm::Module> library;
+  for (const std::string &toolkit : findToolkits()) {
+    SmallString<128> path(toolkit);
+    llvm::sys::path::append(path, "nvvm", "libdevice", "libdevice.10.bc");
+    llvm::SMDiagnostic diagnostic;
+    if ((library = llvm::parseIRFile(path, diagnostic, kernels.getContext())))
+      break;
   }
-  llvm::SMDiagnostic diagnostic;
-  std::unique_ptr<llvm::Module> library = llvm::parseIRFile(path, diagnostic, kernels.getContext());
   if (!library)
     return llvm::createStringError(
-        "nvvm/libdevice/libdevice.10.bc was not found in the CUDA toolkit of ptxas; functions "
-        "of float64 on GPUs need it: set CUDA_PATH to a whole toolkit");
+        std::make_error_code(std::errc::no_such_file_or_directory),
+        "nvvm/libdevice/libdevice.10.bc was not found in a CUDA toolkit; functions of float64 on GPUs need it: set "
+        "CUDA_PATH to a whole toolkit, or run scripts/setup.sh");
   library->setTargetTriple(kernels.getTargetTriple());
   library->setDataLayout(kernels.getDataLayout());
   if (llvm::Linker::linkModules(kernels, std::move(library), llvm::Linker::LinkOnlyNeeded))
