@@ -187,12 +187,6 @@ def shape_nearly_known():
     save([helper.make_node("Relu", ["pixels"], ["y"])], [info("pixels", [2, 3])], [info("y", [2, 3])])
 
 
-@compile_case("--target", "cuda")
-def not_for_gpus():
-    k = helper.make_tensor("k", TensorProto.INT64, [1], [3])
-    save([helper.make_node("TopK", ["x", "k"], ["y", "i"], name="best")], [info("x", [4, 100])], [info("y", [4, 3])], [k])
-
-
 @compile_case()
 def truncated_file():
     write(digits_bytes()[:-5000])
