@@ -20,6 +20,10 @@ import numpy
 import torch
 
 
+# of the first dim, where it is dynamic: that of 1 makes views of what are copies else.
+OTHER_SIZES = (1, 2, 5)
+
+
 class Program:
     """Lines are added one by one and run at once, so that each fits the shapes that are there."""
 
@@ -202,15 +206,28 @@ def check(program, tools, folder):
         return "not exported", str(e).split("\n")[0][:100]
     path = os.path.join(folder, "m")
     torch.export.save(exported, path + ".pt2")
-    numpy.savez(path + "_in.npz", x=program.inputs[0].numpy())
-    numpy.savez(path + "_out.npz", **{f"output_{i}": o.numpy() for i, o in enumerate(want)})
     done = subprocess.run([tools + "/tc-compile", path + ".pt2", "-o", path + ".bin", "--cpu", "x86-64-v3"], capture_output=True, text=True)
     if done.returncode:
         return ("refused" if done.returncode > 0 and "error: " in done.stderr else "CRASH"), done.stderr.split("error: ")[-1].strip().split("\n")[0]
-    done = subprocess.run(
-        [tools + "/tc-run", path + ".bin", "--inputs", path + "_in.npz", "--expect", path + "_out.npz", "--max-rel", "2e-5"], capture_output=True, text=True
-    )
-    return ("right", "") if done.returncode == 0 else ("WRONG", (done.stdout + done.stderr).strip()[-300:])
+    sets = [(program.inputs[0], want)]
+    for size in OTHER_SIZES if program.dynamic else ():
+        other = torch.randn(size, *program.inputs[0].shape[1:], generator=torch.Generator().manual_seed(size))
+        try:
+            sets.append((other, [o.detach().clone() for o in model(other.clone())]))
+        except Exception:  # noqa: BLE001, S112: of this size the program does not run
+            continue
+    guarded = 0
+    for x, outputs in sets:
+        numpy.savez(path + "_in.npz", x=x.numpy())
+        numpy.savez(path + "_out.npz", **{f"output_{i}": o.numpy() for i, o in enumerate(outputs)})
+        done = subprocess.run(
+            [tools + "/tc-run", path + ".bin", "--inputs", path + "_in.npz", "--expect", path + "_out.npz", "--max-rel", "2e-5"], capture_output=True, text=True
+        )
+        if done.returncode == 4 and x is not program.inputs[0] and "error: " in done.stderr:
+            guarded += 1
+        elif done.returncode:
+            return "WRONG", f"{tuple(x.shape)}: {(done.stdout + done.stderr).strip()[-300:]}"
+    return "right", f"{guarded} of {len(sets) - 1} other sizes guarded against" if guarded else ""
 
 
 def main():
@@ -236,7 +253,7 @@ def main():
             except Exception as e:  # noqa: BLE001: the program itself does not run twice
                 word, more = "no program", str(e).split("\n")[0][:100]
         found[word] += 1
-        if word in ("refused", "not exported", "no program"):
+        if more and word in ("right", "refused", "not exported", "no program"):
             reasons[word + ": " + more] += 1
         if word in ("WRONG", "CRASH"):
             print(f"--- {word}, seed {seed}: {more}\n{program.source()}", flush=True)

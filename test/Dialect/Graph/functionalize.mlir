@@ -192,3 +192,25 @@ graph.func @unknown_places(%x: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>
   %w = graph.node "aten":"as_strided.default" opset 1(%b) {arg_names = ["self"], size = array<i64: 3>, stride = array<i64: 1>} : (tensor<3x4xf32>) -> tensor<3xf32>
   graph.yield %y, %z, %w : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// What is a copy unless sizes are 1 gets a guard where that matters: the copy is read after a write to the operand. The least sets of dims
+// count: of x.transpose(1, 2) of [B, S, 4], S alone. Where nothing is written, there is none.
+// CHECK-LABEL: @copies_unless_one
+// CHECK: [[T:%.*]] = graph.node "aten":"transpose.int"
+// CHECK-NEXT: [[S:%.*]] = graph.node "aten":"sym_size.int" opset 1([[T]]) {arg_names = ["self"], dim = 2 : i64}
+// CHECK: [[N:%.*]] = graph.node "torch":"_operator.ne" opset 1([[S]]
+// CHECK: "aten":"_assert_scalar.default" opset 1([[N]]) {arg_names = ["self"], assert_msg = "compiled as a copy, but it names memory that is written where dim 2 of its operand is of size 1; write .clone() in its place"}
+// CHECK-NOT: _assert_scalar
+// CHECK: "aten":"contiguous.default"
+// CHECK-NOT: _assert_scalar
+// CHECK: graph.yield
+graph.func @copies_unless_one(%a: tensor<?x?x4xf32>) -> (tensor<?x4x?xf32>, tensor<?x?xf32>) attributes {opsets = {aten = 1 : i64}, graph.layouts = array<i64>} {
+  %x = graph.node "aten":"clone.default" opset 1(%a) {arg_names = ["self"]} : (tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  %t = graph.node "aten":"transpose.int" opset 1(%x) {arg_names = ["self"], dim0 = 1 : i64, dim1 = 2 : i64} attributes {graph.layouts = [[array<i64: 5, 4, 7>, array<i64: 28, 1, 4>]]} : (tensor<?x?x4xf32>) -> tensor<?x4x?xf32>
+  %c = graph.node "aten":"contiguous.default" opset 1(%t) {arg_names = ["self"]} : (tensor<?x4x?xf32>) -> tensor<?x4x?xf32>
+  %r = graph.node "aten":"flatten.using_ints" opset 1(%t) {arg_names = ["self"], end_dim = -1 : i64, start_dim = 1 : i64} : (tensor<?x4x?xf32>) -> tensor<?x?xf32>
+  %w = graph.node "aten":"relu_.default" opset 1(%x) {arg_names = ["self"]} : (tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  graph.yield %c, %r : tensor<?x4x?xf32>, tensor<?x?xf32>
+}

@@ -401,6 +401,79 @@ Layout graph::getViewLayout(NodeOp node, const torch::Schema &schema, ViewKind k
   }
 }
 
+/// Whether a view of sizes `to`, of which those of `type` that are not static may hold any of `ones` as a factor, shows
+/// a tensor without copying once these are 1. Yes where that can't be told.
+static bool mayBeView(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, SmallVector<int64_t> to,
+                      RankedTensorType type, ArrayRef<int64_t> ones) {
+  if (ones.empty())
+    return stridesOf(sizes, strides, to).has_value();
+  bool found = false;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim) && to[dim] % ones.front() == 0) {
+      found = true;
+      SmallVector<int64_t> divided = to;
+      divided[dim] /= ones.front();
+      if (mayBeView(sizes, strides, std::move(divided), type, ones.drop_front()))
+        return true;
+    }
+  return !found;
+}
+
+/// The least sets of dims of a strided tensor for which `isName(sizes, strides, sizes that are 1 now)` holds once they
+/// are 1. PyTorch does not ask how far apart the elements of a dim of size 1 lie.
+static SmallVector<SmallVector<int64_t, 2>, 0>
+findOnes(RankedTensorType type, const Layout &layout,
+         llvm::function_ref<bool(ArrayRef<int64_t>, ArrayRef<int64_t>, ArrayRef<int64_t>)> isName) {
+  SmallVector<SmallVector<int64_t, 2>, 0> result;
+  SmallVector<int64_t> open;
+  if (type && type.getRank() == int64_t(layout.sizes.size()))
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim) && layout.sizes[dim] > 0)
+        open.push_back(dim);
+  constexpr size_t kMost = 8;
+  if (open.size() > kMost) {
+    for (int64_t dim : open)
+      result.push_back({dim});
+    return result;
+  }
+  // What lies outside of such a dim comes closer, unless the dim is a part of one that stays as long as it is.
+  auto isNameFor = [&](unsigned ones, unsigned closer) {
+    SmallVector<int64_t> sizes = layout.sizes, strides = layout.strides, gone;
+    for (auto [bit, dim] : llvm::enumerate(open)) {
+      if (!(ones >> bit & 1))
+        continue;
+      gone.push_back(layout.sizes[dim]);
+      sizes[dim] = 1;
+      if (closer >> bit & 1)
+        for (int64_t &stride : strides)
+          if (stride > strides[dim] && stride % layout.sizes[dim] == 0)
+            stride /= layout.sizes[dim];
+    }
+    return isName(sizes, strides, gone);
+  };
+  SmallVector<unsigned> sets, least;
+  for (unsigned ones = 1; ones < 1u << open.size(); ++ones)
+    sets.push_back(ones);
+  llvm::stable_sort(sets, [](unsigned a, unsigned b) { return llvm::popcount(a) < llvm::popcount(b); });
+  for (unsigned ones : sets) {
+    if (llvm::any_of(least, [&](unsigned smaller) { return (smaller & ones) == smaller; }))
+      continue;
+    bool holds = isNameFor(ones, 0);
+    for (unsigned closer = ones; closer && !holds; closer = (closer - 1) & ones)
+      holds = isNameFor(ones, closer);
+    if (!holds)
+      continue;
+    least.push_back(ones);
+    for (auto [bit, dim] : llvm::enumerate(open))
+      if (ones >> bit & 1) {
+        if (llvm::isPowerOf2_32(ones & ((2u << bit) - 1)))
+          result.emplace_back();
+        result.back().push_back(dim);
+      }
+  }
+  return result;
+}
+
 /// Where PyTorch returns its operand, or a view of it, without its signature's saying so.
 static std::optional<Aliasing> unannotated(NodeOp node, const torch::Schema &schema) {
   auto is = [&](ArrayRef<StringRef> names) { return llvm::is_contained(names, schema.name); };
@@ -460,9 +533,14 @@ Aliasing graph::getAliasing(NodeOp node, const torch::Schema &schema, llvm::func
     if (schema.name != "contiguous")
       return identity(Naming::Same);
     Layout known = layout(*operand);
-    return known.state == State::Contiguous ? identity(Naming::Same)
-           : known.state == State::Strided  ? Aliasing{}
-                                            : identity(Naming::Unsure);
+    if (known.state != State::Strided)
+      return identity(known.state == State::Contiguous ? Naming::Same : Naming::Unsure);
+    Aliasing copy = identity(Naming::Fresh);
+    copy.unless = findOnes(typeOf(node.getInputs()[*operand]), known,
+                           [](ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, ArrayRef<int64_t>) {
+                             return isRowMajor(sizes, strides);
+                           });
+    return copy;
   }
   if (schema.name == "reshape" || schema.name == "reshape_as" || schema.name == "flatten" || schema.name == "ravel") {
     Layout known = layout(*operand);
@@ -471,7 +549,16 @@ Aliasing graph::getAliasing(NodeOp node, const torch::Schema &schema, llvm::func
     std::optional<SmallVector<int64_t>> to = exampleSizes(node.getResult(0));
     if (known.state == State::Unknown || !to)
       return {Naming::Unsure, ViewKind::Reshape, *operand};
-    return stridesOf(known.sizes, known.strides, *to) ? view : Aliasing{};
+    if (stridesOf(known.sizes, known.strides, *to))
+      return view;
+    RankedTensorType type = typeOf(node.getResult(0));
+    Aliasing copy{Naming::Fresh, ViewKind::Reshape, *operand};
+    copy.unless =
+        findOnes(typeOf(node.getInputs()[*operand]), known,
+                 [&](ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, ArrayRef<int64_t> ones) {
+                   return !type || type.getRank() != int64_t(to->size()) || mayBeView(sizes, strides, *to, type, ones);
+                 });
+    return copy;
   }
   return view;
 }

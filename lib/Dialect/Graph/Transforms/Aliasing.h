@@ -49,6 +49,9 @@ struct Aliasing {
   Naming naming = Naming::Fresh;
   ViewKind kind = ViewKind::Other;
   unsigned operand = 0;
+  /// Of a copy: sets of dims of the operand whose sizes are not known. Where all of one have the size 1, the result is
+  /// another name after all.
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 0> unless = {};
 };
 
 /// Sizes and strides of a tensor, for an example of the dims that are not static. The order of its elements in memory.

@@ -13,8 +13,9 @@
 // elements but those below a stale place are right is what holds from step to step: a write first reads its own place.
 //
 // Names that may be copies or not (a reshape of a tensor whose layout is not known) have trees of their own, linked to
-// the other's: once either is written, the other can't be read any more. What the pass cannot do is refused where it
-// would matter, by the attribute kRefusedAttr.
+// the other's: once either is written, the other can't be read any more. What is a copy unless some dims have the size
+// 1 gets a guard there that they don't. What the pass cannot do is refused where it would matter, by the attribute
+// kRefusedAttr.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -47,6 +48,10 @@ std::string graph::nodeNameOf(Value value) {
     if (auto function = dyn_cast<FuncOp>(argument.getOwner()->getParentOp()))
       return function.getArgName(argument.getArgNumber()).str();
   return value.getDefiningOp() ? getNodeName(value.getDefiningOp()->getLoc()).str() : "";
+}
+
+static NamedAttribute integer(OpBuilder &b, StringRef name, int64_t value) {
+  return b.getNamedAttr(name, b.getI64IntegerAttr(value));
 }
 
 //===--- names and places -----------------------------------------------------------------------------------------===//
@@ -99,22 +104,57 @@ void Functionalizer::refuse(Operation *op, const Twine &why) {
     op->setAttr(kRefusedAttr, builder.getStringAttr(why));
 }
 
-void Functionalizer::link(Memory *a, Memory *b, const Twine &why) {
+void Functionalizer::link(Memory *a, Memory *b, const Twine &why, Memory::Condition *condition) {
   if (a == b)
     return;
   // What either may be one with, the other may, too.
   SmallVector<Memory::Link, 0> ofA = a->links, ofB = b->links;
-  auto join = [&](Memory *one, Memory *other) {
-    one->links.push_back({other, other->version, why.str()});
-    other->links.push_back({one, one->version, why.str()});
+  auto join = [&](Memory *one, Memory *other, Memory::Condition *under) {
+    one->links.push_back({other, other->version, why.str(), under});
+    other->links.push_back({one, one->version, why.str(), under});
   };
-  join(a, b);
+  join(a, b, condition);
   for (Memory::Link &more : ofB)
     if (more.other != a)
-      join(a, more.other);
+      join(a, more.other, condition ? condition : more.condition);
   for (Memory::Link &more : ofA)
     if (more.other != b)
-      join(b, more.other);
+      join(b, more.other, condition ? condition : more.condition);
+}
+
+/// Guards that a node copies: in each set of dims one is not of size 1.
+void Functionalizer::exclude(Memory::Condition &condition) {
+  if (condition.isExcluded)
+    return;
+  condition.isExcluded = true;
+  NodeOp node = condition.node;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(node);
+  const Type i64 = RankedTensorType::get({}, builder.getI64Type()), i1 = RankedTensorType::get({}, builder.getI1Type());
+  auto binary = [&](StringRef type, Type result, Value a, Value b) -> Value {
+    return NodeOp::create(builder, node.getLoc(), "torch", type, node.getOpset(), result, ValueRange{a, b},
+                          builder.getNamedAttr("arg_names", builder.getStrArrayAttr({"a", "b"})))
+        .getResult(0);
+  };
+  for (ArrayRef<int64_t> dims : condition.sets) {
+    Value product;
+    std::string text;
+    for (int64_t dim : dims) {
+      Value size =
+          emit("sym_size.int", i64, {{"self", node.getInputs()[condition.operand]}}, integer(builder, "dim", dim), node)
+              .getResult(0);
+      product = product ? binary("_operator.mul", i64, product, size) : size;
+      text += (text.empty() ? "dim " : " and dim ") + std::to_string(dim);
+    }
+    auto one = DenseElementsAttr::get(cast<RankedTensorType>(i64), builder.getI64IntegerAttr(1));
+    Value differs =
+        binary("_operator.ne", i1, product, ConstantOp::create(builder, builder.getUnknownLoc(), base::fromDense(one)));
+    text = "compiled as a copy, but it names memory that is written where " + text + " of its operand " +
+           (dims.size() == 1 ? "is" : "are") + " of size 1; write .clone() in its place";
+    NodeOp::create(builder, node.getLoc(), "aten", "_assert_scalar.default", node.getOpset(), TypeRange(), differs,
+                   {builder.getNamedAttr("arg_names", builder.getStrArrayAttr({"self"})),
+                    builder.getNamedAttr("assert_msg", builder.getStringAttr(text))});
+  }
 }
 
 /// Where no front end says: what an operator makes of contiguous tensors is contiguous, but for those that say that
@@ -203,10 +243,6 @@ static std::optional<std::pair<int64_t, int64_t>> extentOf(View *view, int64_t d
     begin += type.getDimSize(dim);
   }
   return std::nullopt;
-}
-
-static NamedAttribute integer(OpBuilder &b, StringRef name, int64_t value) {
-  return b.getNamedAttr(name, b.getI64IntegerAttr(value));
 }
 
 /// One piece alone, where that can be said: its siblings may not be read at all. Null if it can't.
@@ -348,6 +384,10 @@ Value Functionalizer::read(View *view, Operation *reader) {
   Memory &memory = *view->memory;
   for (Memory::Link &link : memory.links)
     if (link.other->version != link.version) {
+      if (link.condition) {
+        exclude(*link.condition);
+        continue;
+      }
       // A terminator is no node: whoever wrote is refused.
       refuse(isa<YieldOp>(reader) ? link.other->writer : reader,
              "reads \"" + Twine(nodeNameOf(memory.origin)) + "\" after a write by \"" +
@@ -717,6 +757,10 @@ void Functionalizer::visitResults(NodeOp node, const Schema &schema, ArrayRef<Na
   Aliasing alias = getAliasing(node, schema, [&](unsigned i) { return layoutOf(given[i]->view); });
   switch (alias.naming) {
   case Naming::Fresh:
+    if (!alias.unless.empty()) {
+      conditions.push_back({node, alias.operand, alias.unless});
+      link(viewOf(node.getResult(0))->memory, given[alias.operand]->view->memory, "", &conditions.back());
+    }
     return;
   case Naming::Same:
     nameOfValue[node.getResult(0)] = given[alias.operand];

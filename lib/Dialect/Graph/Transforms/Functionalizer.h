@@ -48,11 +48,20 @@ struct Memory {
   int64_t views = 1;            ///< places of the tree
   int64_t version = 0;          ///< number of writes
   NodeOp writer;                ///< the last one
+  /// Sizes of an operand of `node` for which that makes a name of it in place of a copy: all dims of any of `sets`
+  /// are 1.
+  struct Condition {
+    NodeOp node;
+    unsigned operand;
+    llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 0> sets;
+    bool isExcluded = false; ///< by a guard
+  };
   /// Others that it may be one with, at the version from which on that would show.
   struct Link {
     Memory *other;
     int64_t version;
     std::string why;
+    Condition *condition; ///< without which it is not one with the other; null: none is known
   };
   llvm::SmallVector<Link, 0> links;
 };
@@ -128,7 +137,8 @@ private:
   void visitRegions(NodeOp node, llvm::ArrayRef<Name *> given);
   void returnWritten();
   void refuse(mlir::Operation *op, const llvm::Twine &why);
-  void link(Memory *a, Memory *b, const llvm::Twine &why);
+  void link(Memory *a, Memory *b, const llvm::Twine &why, Memory::Condition *condition = nullptr);
+  void exclude(Memory::Condition &condition);
 
   FuncOp function;
   mlir::OpBuilder builder;
@@ -139,6 +149,7 @@ private:
   std::deque<Memory> memories;
   std::deque<View> views;
   std::deque<Name> names;
+  std::deque<Memory::Condition> conditions;
   std::deque<llvm::SmallVector<View *, 2>> groups;
   llvm::DenseMap<mlir::Value, Name *> nameOfValue;
   llvm::SmallVector<mlir::Operation *> replaced;
