@@ -36,11 +36,12 @@ function(tc_add_tablegen target td)
 endfunction()
 add_custom_target(tc-headers)
 
-# tc_add_library(<name> <sources>... [NO_MLIR] [EXCEPTIONS <sources>...] [LINK <libraries>...])
-# A static library of the compiler. All libraries share one precompiled header of MLIR's most used headers unless NO_MLIR.
+# tc_add_library(<name> <sources>... [NO_MLIR] [PCH <target>] [EXCEPTIONS <sources>...] [LINK <libraries>...])
+# A static library of the compiler. Unless NO_MLIR, it shares a precompiled header of MLIR's most used headers: that of
+# tc_pch, or of tc_prim_pch or tc_kernel_pch (tc_add_pch), which have the dialects of these names, too.
 # Sources under EXCEPTIONS are compiled with C++ exceptions, all others without.
 function(tc_add_library name)
-  cmake_parse_arguments(ARG "NO_MLIR" "" "EXCEPTIONS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "NO_MLIR" "PCH" "EXCEPTIONS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS} ${ARG_EXCEPTIONS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   add_dependencies(${name} tc-headers)
@@ -50,13 +51,23 @@ function(tc_add_library name)
   else()
     target_link_libraries(${name} PUBLIC tc_mlir_options tc_pch_link)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
-    if(TARGET tc_pch AND NOT name STREQUAL tc_pch)
-      target_precompile_headers(${name} REUSE_FROM tc_pch)
+    if(NOT ARG_PCH)
+      set(ARG_PCH tc_pch)
+    endif()
+    if(TARGET ${ARG_PCH} AND NOT ARG_PCH STREQUAL name)
+      target_precompile_headers(${name} REUSE_FROM ${ARG_PCH})
     endif()
   endif()
   if(ARG_EXCEPTIONS)
     set_source_files_properties(${ARG_EXCEPTIONS} PROPERTIES COMPILE_OPTIONS -fexceptions SKIP_PRECOMPILE_HEADERS ON)
   endif()
+endfunction()
+
+# tc_add_pch(<name> <headers of dialects>...): the precompiled header of MLIR's headers and these.
+function(tc_add_pch name)
+  tc_add_library(${name} ${CMAKE_SOURCE_DIR}/lib/Support/PCH.cpp PCH ${name})
+  get_target_property(headers tc_pch PRECOMPILE_HEADERS)
+  target_precompile_headers(${name} PRIVATE ${headers} ${ARGN})
 endfunction()
 
 # tc_add_c_library(<name> <sources>... [LINK <libraries>...])

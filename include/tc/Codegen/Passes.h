@@ -7,17 +7,8 @@
 #ifndef TC_CODEGEN_PASSES_H
 #define TC_CODEGEN_PASSES_H
 
-#include "tc/Dialect/Host/IR/Host.h"
-#include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tc::codegen {

@@ -9,7 +9,8 @@
 #ifndef TC_CODEGEN_SCHEDULES_H
 #define TC_CODEGEN_SCHEDULES_H
 
-#include "tc/Codegen/Passes.h"
+#include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 
 namespace tc::codegen {
 

@@ -11,6 +11,7 @@
 #include "tc/Analysis/LikelySizes.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
+#include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Logging.h"
 

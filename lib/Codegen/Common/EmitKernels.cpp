@@ -11,9 +11,11 @@
 #include "tc/Analysis/RegionText.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
+#include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Logging.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"

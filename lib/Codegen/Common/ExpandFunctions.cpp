@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Codegen/Passes.h"
+#include "tc/Dialect/Host/IR/Host.h"
 
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"

@@ -6,6 +6,7 @@
 
 #include "Common/Emitter.h"
 #include "tc/Codegen/Passes.h"
+#include "tc/Dialect/Host/IR/Host.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
