@@ -32,14 +32,24 @@ FailureOr<SmallVector<Value>> forOneOp(Call &c, ArrayRef<StringRef> names, Type 
   return c.promoted(names, Integers::Kept, severalOps || !c.areOf(type, names), type);
 }
 
-/// A number of the schema, broadcast to the sizes of `like` and of its type.
-FailureOr<Value> numberLike(Call &c, StringRef name, Value like, std::optional<double> otherwise = {}) {
-  FailureOr<Value> value = c.as(name, c.b.elementOf(like), otherwise);
+/// The arguments in `type`, numbers rounded to it: so PyTorch adds, subtracts, takes remainders and powers of narrow
+/// floats on CPUs, where it multiplies and divides by numbers as they are. `inAccumulator`: then made f32.
+FailureOr<SmallVector<Value>> roundedFirst(Call &c, ArrayRef<StringRef> names, Type type, bool inAccumulator) {
+  FailureOr<SmallVector<Value>> values = c.promoted(names, Integers::Kept, /*inAccumulator=*/false, type);
+  if (inAccumulator && succeeded(values))
+    for (Value &value : *values)
+      value = c.b.convert(value, c.b.accumulatorOf(type));
+  return values;
+}
+
+/// A number of the schema, broadcast to the sizes of `like` and of its type; `type`: what it is rounded to before.
+FailureOr<Value> numberLike(Call &c, StringRef name, Value like, std::optional<double> otherwise = {}, Type type = {}) {
+  FailureOr<Value> value = c.as(name, type ? type : c.b.elementOf(like), otherwise);
   if (failed(value))
     return failure();
   if (c.b.rankOf(*value) != 0)
     return c.ctx.invalid("argument \"" + name + "\" must be one number, but is " + describe(*value));
-  return c.b.broadcastTo(*value, getSizes(like));
+  return c.b.broadcastTo(c.b.convert(*value, c.b.elementOf(like)), getSizes(like));
 }
 
 /// left + alpha right, or left - alpha right.
@@ -54,7 +64,7 @@ LogicalResult sum(NodeContext &ctx, bool isSub, StringRef left = "self", StringR
     return ctx.invalid("takes no bools; use logical_xor or bitwise_not");
   Attribute alpha = ctx.attr("alpha");
   bool isScaled = alpha && !(isa<IntegerAttr, FloatAttr>(alpha) && c.number("alpha", 1) == 1);
-  FailureOr<SmallVector<Value>> v = forOneOp(c, {left, right}, *type, isScaled);
+  FailureOr<SmallVector<Value>> v = roundedFirst(c, {left, right}, *type, isScaled);
   if (failed(v))
     return failure();
   Value x = (*v)[0], y = (*v)[1];
@@ -65,7 +75,7 @@ LogicalResult sum(NodeContext &ctx, bool isSub, StringRef left = "self", StringR
     return ctx.result(b.asComplex(isSub ? b.sub(x, y) : b.add(x, y)));
   }
   if (isScaled) {
-    FailureOr<Value> factor = numberLike(c, "alpha", y);
+    FailureOr<Value> factor = numberLike(c, "alpha", y, {}, *type);
     if (failed(factor))
       return failure();
     y = isBool ? b.binary<AndOp>(y, *factor) : b.mul(y, *factor);
@@ -167,7 +177,7 @@ LogicalResult remainder(NodeContext &ctx, bool ofDivisor) {
     return failure();
   if (type->isInteger(1) || isComplex(*type))
     return ctx.invalid("takes neither bools nor complex numbers");
-  auto v = forOneOp(c, {"self", "other"}, *type, /*severalOps=*/true);
+  auto v = roundedFirst(c, {"self", "other"}, *type, /*inAccumulator=*/true);
   if (failed(v))
     return failure();
   Value x = (*v)[0], y = (*v)[1], rest = b.binary<RemOp>(x, y);
@@ -213,7 +223,7 @@ LogicalResult power(NodeContext &ctx, bool inDouble = false) {
   if (inDouble)
     type = b.getF64Type();
   // Bools have no powers in PyTorch, but for constant exponents, which it copies.
-  auto v = c.promoted({"self", "exponent"}, Integers::Kept, /*inAccumulator=*/true, *type);
+  auto v = roundedFirst(c, {"self", "exponent"}, *type, /*inAccumulator=*/true);
   if (failed(v))
     return failure();
   Value x = (*v)[0], y = (*v)[1];
@@ -335,16 +345,24 @@ LogicalResult clamp(NodeContext &ctx, StringRef low, StringRef high) {
       names.push_back(name);
   if (names.size() == 1)
     return ctx.invalid("needs a bound");
-  auto v = c.promoted(names);
-  if (failed(v))
+  FailureOr<Type> type = c.commonType(names);
+  if (failed(type))
     return failure();
-  Value x = (*v)[0];
-  if (b.isComplex(x))
+  if (isComplex(*type))
     return ctx.invalid("takes no complex numbers, which have no order");
-  bool isBool = b.elementOf(x).isInteger(1);
-  for (size_t i = 1; i < names.size(); ++i) {
-    Value bound = (*v)[i];
-    if (names[i] == low)
+  SmallVector<Value> v;
+  for (StringRef name : names) {
+    FailureOr<Value> value = name == "self" ? c.as(name, *type) : c.bound(name, *type, /*isLower=*/name == low);
+    if (failed(value))
+      return failure();
+    v.push_back(*value);
+  }
+  if (failed(ctx.broadcastTogether(v)))
+    return failure();
+  Value x = v[0];
+  bool isBool = type->isInteger(1);
+  for (auto [name, bound] : llvm::drop_begin(llvm::zip_equal(names, v))) {
+    if (name == low)
       x = isBool ? b.binary<OrOp>(x, bound) : b.max(x, bound);
     else
       x = isBool ? b.binary<AndOp>(x, bound) : b.min(x, bound);

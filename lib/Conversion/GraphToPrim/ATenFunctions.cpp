@@ -493,7 +493,8 @@ NodeHandler bounded(StringRef low, StringRef high, double lowest, double highest
     Type type = ctx.b.elementOf(*self);
     if (type.isInteger(1))
       return ctx.invalid("takes no bools");
-    FailureOr<Value> from = c.as(low, type, lowest), to = c.as(high, type, highest);
+    FailureOr<Value> from = c.bound(low, type, /*isLower=*/true, lowest),
+                     to = c.bound(high, type, /*isLower=*/false, highest);
     if (failed(from) || failed(to))
       return failure();
     Sizes sizes = getSizes(*self);

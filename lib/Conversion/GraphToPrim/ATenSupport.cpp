@@ -205,6 +205,34 @@ FailureOr<Value> Call::as(StringRef name, Type type, std::optional<double> other
   return ctx.invalid("argument \"" + name + "\" is missing");
 }
 
+FailureOr<Value> Call::bound(StringRef name, Type type, bool isLower, std::optional<double> otherwise) {
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer || integer.getWidth() == 1 || integer.getWidth() > 64 || !isNumber(name))
+    return as(name, type, otherwise);
+  const unsigned width = integer.getWidth();
+  const int64_t least = integer.isUnsigned() ? 0 : llvm::minIntN(width),
+                most = integer.isUnsigned() && width == 64 ? INT64_MAX
+                       : integer.isUnsigned()              ? int64_t(llvm::maxUIntN(width))
+                                                           : llvm::maxIntN(width);
+  if (auto number = dyn_cast_or_null<IntegerAttr>(ctx.attr(name)); number && !isa<BoolAttr>(number)) {
+    const int64_t value = number.getValue().getSExtValue();
+    if (isLower ? value > most : value < least)
+      return ctx.invalid("argument \"" + name + "\" is " + Twine(value) + ", but elements lie between " + Twine(least) +
+                         " and " + Twine(most));
+    return makeNumber(b, b.getI64IntegerAttr(std::clamp(value, least, most)), type);
+  }
+  if (auto number = dyn_cast_or_null<FloatAttr>(ctx.attr(name)); number && !std::isnan(number.getValueAsDouble())) {
+    const double value = number.getValueAsDouble();
+    const int64_t whole = value >= double(most) ? most : value <= double(least) ? least : int64_t(value);
+    return makeNumber(b, b.getI64IntegerAttr(whole), type);
+  }
+  FailureOr<Value> value = as(name, b.getI64Type(), otherwise);
+  if (failed(value))
+    return failure();
+  auto number = [&](int64_t of) { return makeNumber(b, b.getI64IntegerAttr(of), b.getI64Type()); };
+  return b.convert(b.min(b.max(*value, number(least)), number(most)), type);
+}
+
 FailureOr<Type> Call::commonType(ArrayRef<StringRef> names, Integers integers) {
   TypePromotion promotion;
   std::string given;

@@ -120,6 +120,10 @@ public:
   mlir::Type numberType(llvm::StringRef name);
   /// A tensor or number as a tensor of `type`; a number is 0-D and exact. `otherwise`: where it is absent.
   mlir::FailureOr<mlir::Value> as(llvm::StringRef name, mlir::Type type, std::optional<double> otherwise = {});
+  /// A bound of values of `type` as `as` gives it. Of integers, a constant that all of them keep to is the least or the
+  /// greatest, and one that none keeps to is refused, as PyTorch does.
+  mlir::FailureOr<mlir::Value> bound(llvm::StringRef name, mlir::Type type, bool isLower,
+                                     std::optional<double> otherwise = {});
   /// The type that PyTorch computes in of these arguments (absent ones are left out), tensors or numbers.
   mlir::FailureOr<mlir::Type> commonType(llvm::ArrayRef<llvm::StringRef> names, Integers integers = Integers::Kept);
   /// The arguments in their common type, or in `type`, all broadcast together. With `inAccumulator` narrow floats are

@@ -214,3 +214,15 @@ graph.func @copies_unless_one(%a: tensor<?x?x4xf32>) -> (tensor<?x4x?xf32>, tens
   %w = graph.node "aten":"relu_.default" opset 1(%x) {arg_names = ["self"]} : (tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
   graph.yield %c, %r : tensor<?x4x?xf32>, tensor<?x?xf32>
 }
+
+// -----
+
+// Of one tensor einsum returns a view, unless it sums.
+// CHECK-LABEL: @einsum_of_one
+// CHECK: "aten":"neg.default"{{.*}}graph.refused = "reads \22clone.default\22 after a write by \22neg.default\22, and whether both are one memory is not known: einsum.default copies or does not; write .clone() in its place"
+graph.func @einsum_of_one(%a: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {opsets = {aten = 1 : i64}} {
+  %x = graph.node "aten":"clone.default" opset 1(%a) {arg_names = ["self"]} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %e = graph.node "aten":"einsum.default" opset 1(%x) {arg_names = ["tensors.0"], equation = "ij->ji", tensors.count = 1 : i64} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %w = graph.node "aten":"neg_.default" opset 1(%e) {arg_names = ["self"]} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  graph.yield %x : tensor<3x4xf32>
+}

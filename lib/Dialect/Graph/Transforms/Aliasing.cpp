@@ -496,6 +496,9 @@ static std::optional<Aliasing> unannotated(NodeOp node, const torch::Schema &sch
     bool known = from && to && from.hasStaticShape() && to.hasStaticShape();
     return Aliasing{!known ? Naming::Unsure : from == to ? Naming::Same : Naming::Fresh, ViewKind::Identity, 0};
   }
+  // Of one tensor it moves dims, unless it sums some.
+  if (is({"einsum"}) && node.getInputs().size() == 1)
+    return Aliasing{Naming::Unsure, ViewKind::Other, 0};
   if (is({"broadcast_tensors", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"}))
     return Aliasing{Naming::Unsure, ViewKind::Other, 0};
   return std::nullopt;
