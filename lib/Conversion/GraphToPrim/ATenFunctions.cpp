@@ -287,6 +287,35 @@ LogicalResult nextAfter(NodeContext &ctx) {
   return ctx.result(b.select(b.binary<OrOp>(isNan(b, x), isNan(b, y)), b.splatLike(x, NAN), result));
 }
 
+/// A number of [1/2, 1) with the sign of "self", and the power of 2 (i32) by which it is that.
+LogicalResult mantissaAndExponent(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.floats("self");
+  if (failed(self))
+    return failure();
+  const Type type = b.elementOf(*self);
+  Value x = b.convert(*self, b.accumulatorOf(type));
+  const bool isDouble = b.elementOf(x).isF64();
+  const int digits = isDouble ? 52 : 23, bias = isDouble ? 1022 : 126, reach = digits + 2;
+  // Numbers below the normal ones have fewer digits until they are multiplied.
+  Value isTiny = b.compare(CompareKind::LT, b.unary<AbsOp>(x), std::ldexp(1.0, -bias + 1));
+  Value normal = b.select(isTiny, b.binary<MulOp>(x, std::ldexp(1.0, reach)), x);
+  const Type integer = b.getIntegerType(isDouble ? 64 : 32);
+  Value bits = BitcastOp::create(b, normal, integer);
+  Value exponent = b.binary<AndOp>(b.binary<ShrOp>(bits, digits), isDouble ? 2047 : 255);
+  exponent = b.binary<SubOp>(exponent, bias);
+  exponent = b.select(isTiny, b.binary<SubOp>(exponent, reach), exponent);
+  Value kept = b.binary<AndOp>(bits, std::ldexp(1.0, digits) - 1);
+  kept = b.binary<OrOp>(kept, b.binary<AndOp>(bits, -std::ldexp(1.0, isDouble ? 63 : 31)));
+  kept = b.binary<OrOp>(kept, std::ldexp(double(bias), digits));
+  Value mantissa = BitcastOp::create(b, kept, b.elementOf(x));
+  Value isAsIs = b.binary<OrOp>(b.binary<OrOp>(isNan(b, x), isInf(b, x)), b.compare(CompareKind::EQ, x, 0));
+  if (failed(c.rounded(b.select(isAsIs, x, mantissa), type)))
+    return failure();
+  return ctx.set(1, b.convert(b.select(isAsIs, b.splatLike(exponent, 0), exponent), b.getI32Type()));
+}
+
 LogicalResult absolute(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
@@ -611,6 +640,8 @@ LogicalResult same(NodeContext &ctx) {
 
 } // namespace
 
+Value tc::emitDigamma(PrimBuilder &b, Value x) { return digamma(b, x); }
+
 void tc::populateATenFunctions(OpRegistrar &onOp) {
   auto on = [&](std::initializer_list<StringRef> types, const NodeHandler &handler, bool takesComplex = false) {
     for (StringRef type : types) {
@@ -622,7 +653,8 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"abs.default", "absolute.default"}, absolute, true);
   on({"neg.default", "negative.default"}, negate, true);
   on({"positive.default", "contiguous.default", "clone.default", "alias.default", "detach.default", "lift.default",
-      "lift_fresh.default", "lift_fresh_copy.default", "detach_copy.default", "alias_copy.default"},
+      "lift_fresh.default", "lift_fresh_copy.default", "detach_copy.default", "alias_copy.default", "cpu.default",
+      "cuda.default"},
      same, true);
   on({"conj_physical.default"}, same);
   on({"exp.default"}, exponential, true);
@@ -660,6 +692,7 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"special_i1.default", "special_modified_bessel_i1.default"}, function(inDouble<bessel<1, false>>));
   on({"special_i1e.default"}, function(inDouble<bessel<1, true>>));
   on({"nextafter.default"}, nextAfter);
+  on({"frexp.Tensor"}, mantissaAndExponent);
   on({"deg2rad.default"}, function(scalePi<1, 180>));
   on({"rad2deg.default"}, function(scalePi<180, 1>));
   on({"logit.default", "special_logit.default"}, logit);

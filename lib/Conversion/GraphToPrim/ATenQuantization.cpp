@@ -302,6 +302,51 @@ template <bool isBack> LogicalResult perGroup(NodeContext &ctx) {
                 : quantizeSpread(c, parts, column(*scales), column(zeros));
 }
 
+/// What a tensor is after it was quantised, and with `hasMask` where it was in range. Source: FakeQuantize's CPU
+/// kernels (aten/src/ATen/native/quantized/cpu/kernels/QuantizedOpKernels.cpp): the scale and its reciprocal are f32.
+template <bool perChannel, bool hasMask> LogicalResult fakeQuantize(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.floats("self");
+  if (failed(self))
+    return failure();
+  const Type type = b.elementOf(*self), compute = b.accumulatorOf(type), single = b.getF32Type();
+  const Sizes sizes = getSizes(*self);
+  std::optional<int64_t> axis;
+  if (perChannel) {
+    FailureOr<int64_t> dim = ctx.axis(c.integer("axis", 0), int64_t(sizes.size()));
+    if (failed(dim))
+      return failure();
+    axis = *dim;
+  }
+  FailureOr<Parameter> scale = readParameter(c, "scale", axis), zero = readParameter(c, "zero_point", axis);
+  if (failed(scale) || failed(zero))
+    return failure();
+  FailureOr<Value> step = spread(c, *scale, single, sizes, axis), offset = spread(c, *zero, compute, sizes, axis);
+  if (failed(step) || failed(offset))
+    return failure();
+  const auto [low, high] = std::pair(double(c.integer("quant_min", 0)), double(c.integer("quant_max", 255)));
+  Value inverse = b.convert(b.div(b.splatLike(*step, 1), *step), compute), x = b.convert(*self, compute);
+  const bool isBetween = zero->value && isa<FloatType>(b.elementOf(zero->value)); // zero is then no integer
+  Value place = b.mul(x, inverse);
+  place = isBetween ? b.unary<RoundOp>(b.add(place, *offset)) : b.add(b.unary<RoundOp>(place), *offset);
+  Value isAbove = b.compare(CompareKind::GE, place, low), isBelow = b.compare(CompareKind::LE, place, high);
+  // NaN, too, is the lowest one.
+  Value held = b.select(isAbove, b.binary<MinOp>(place, high), b.splatLike(place, low));
+  Value result = b.mul(b.sub(held, *offset), b.convert(*step, compute)), isIn = b.binary<AndOp>(isAbove, isBelow);
+  if (Value enabled = c.tensor("fake_quant_enabled")) {
+    FailureOr<Value> flag = ctx.scalar(enabled, "argument \"fake_quant_enabled\"");
+    if (failed(flag))
+      return failure();
+    Value isOn = b.broadcastTo(b.compare(CompareKind::NE, *flag, 0), sizes);
+    result = b.select(isOn, result, x);
+    isIn = b.binary<OrOp>(isIn, b.unary<NotOp>(isOn));
+  }
+  if (failed(c.rounded(result, type)))
+    return failure();
+  return hasMask ? ctx.set(1, isIn) : success();
+}
+
 LogicalResult convertElements(NodeContext &ctx) {
   Call c(ctx);
   FailureOr<Value> x = c.required("input");
@@ -311,6 +356,20 @@ LogicalResult convertElements(NodeContext &ctx) {
 }
 
 } // namespace
+
+void tc::populateATenFakeQuantization(OpRegistrar &onOp) {
+  auto on = [&](std::initializer_list<StringRef> types, NodeHandler handler) {
+    for (StringRef type : types)
+      onOp(type, /*sinceVersion=*/1, handler, /*minOperands=*/1);
+  };
+  on({"fake_quantize_per_tensor_affine.default", "fake_quantize_per_tensor_affine.tensor_qparams"},
+     fakeQuantize<false, false>);
+  on({"fake_quantize_per_tensor_affine_cachemask.default",
+      "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default"},
+     fakeQuantize<false, true>);
+  on({"fake_quantize_per_channel_affine.default"}, fakeQuantize<true, false>);
+  on({"fake_quantize_per_channel_affine_cachemask.default"}, fakeQuantize<true, true>);
+}
 
 void tc::populateTorchQuantization(OpRegistrar &onOp) {
   auto on = [&](std::initializer_list<StringRef> types, NodeHandler handler, size_t minOperands) {

@@ -237,6 +237,37 @@ LogicalResult asStridedScatter(NodeContext &ctx) {
   return ctx.result(b.reshape(result, getSizes(self)));
 }
 
+/// "self" with another number where all indices are the same; with `wrap` a matrix has another diagonal below each.
+LogicalResult fillDiagonal(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  const Sizes sizes = getSizes(*self);
+  FailureOr<Value> number = c.as("fill_value", b.elementOf(*self));
+  if (failed(number))
+    return failure();
+  if (sizes.size() < 2)
+    return ctx.invalid("takes a tensor of rank 2 or more, but got " + describe(*self));
+  for (AffineExpr size : ArrayRef(sizes).drop_front())
+    if (sizes.size() > 2 && failed(ctx.requireEqual(sizes[0], size, "dims of one size")))
+      return failure();
+  auto index = [&](int64_t dim) { return b.iota(b.getI64Type(), sizes, dim); };
+  Value isHere;
+  if (c.flag("wrap") && sizes.size() == 2) {
+    auto spread = [&](AffineExpr size) { return b.broadcastTo(b.sizeValue(simplifySize(size)), sizes); };
+    Value place = b.add(b.mul(index(0), spread(sizes[1])), index(1));
+    isHere = b.compare(CompareKind::EQ, b.binary<RemOp>(place, spread(sizes[1] + 1)), 0);
+  } else {
+    for (int64_t dim = 1; dim < int64_t(sizes.size()); ++dim) {
+      Value same = b.compare(CompareKind::EQ, index(0), index(dim));
+      isHere = isHere ? b.binary<AndOp>(isHere, same) : same;
+    }
+  }
+  return ctx.result(b.select(isHere, b.broadcastTo(*number, sizes), *self));
+}
+
 } // namespace
 
 void tc::populateATenScatterViews(OpRegistrar &onOp) {
@@ -247,6 +278,7 @@ void tc::populateATenScatterViews(OpRegistrar &onOp) {
   on("select_scatter.default", selectScatter, 2);
   on("diagonal_scatter.default", diagonalScatter, 2);
   on("as_strided_scatter.default", asStridedScatter, 2);
+  on("fill_diagonal_.default", fillDiagonal, 1); // what functionalisation leaves of it
   onOp.takeComplex(ComplexUse::ByParts, {"slice_scatter.default", "select_scatter.default", "diagonal_scatter.default",
                                          "as_strided_scatter.default"});
 }

@@ -180,6 +180,9 @@ mlir::Value emitHypot(PrimBuilder &b, mlir::Value x, mlir::Value y);
 /// 1 - erf(x), with its relative accuracy where that is near 0; of f32 or f64.
 mlir::Value emitErfc(PrimBuilder &b, mlir::Value x);
 
+/// The derivative of log gamma, of f64.
+mlir::Value emitDigamma(PrimBuilder &b, mlir::Value x);
+
 /// A 0-D constant, exact for all integers; null if `attr` is no number.
 mlir::Value makeNumber(PrimBuilder &b, mlir::Attribute attr, mlir::Type type);
 

@@ -64,9 +64,11 @@ const OpRegistry &OpRegistry::get() {
     populateATenCreation(aten);
     populateATenDropout(aten);
     populateATenElementwise(aten);
+    populateATenFakeQuantization(aten);
     populateATenFunctions(aten);
     populateATenIndexing(aten);
     populateATenLinalg(aten);
+    populateATenLoops(aten);
     populateATenLoss(aten);
     populateATenMovement(aten);
     populateATenNorm(aten);

@@ -105,6 +105,23 @@ graph.func @instance_norm(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> attributes
 
 // -----
 
+// Through a view, by an operator that has no other; a constant that each run makes anew may be written.
+// CHECK-LABEL: @filled
+// CHECK: [[F:%.*]] = graph.node "aten":"fill_diagonal_.default"{{.*}} -> !tc.unknown
+// CHECK: "aten":"copy.default" opset 1({{.*}}, [[F]])
+// CHECK: [[P:%.*]] = graph.node "aten":"neg.default"
+// CHECK-NOT: graph.refused
+graph.func @filled(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<2xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %b = graph.node "aten":"clone.default" opset 1(%x) {arg_names = ["self"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %v = graph.node "aten":"slice.Tensor" opset 1(%b) {arg_names = ["self"], dim = 0 : i64, start = 0 : i64, end = 2 : i64} : (tensor<4x4xf32>) -> tensor<2x4xf32>
+  %f = graph.node "aten":"fill_diagonal_.default" opset 1(%v) {arg_names = ["self"], fill_value = 3 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %c = graph.constant dense<[1.0, 2.0]> : tensor<2xf32> {graph.fresh}
+  %n = graph.node "aten":"neg_.default" opset 1(%c) {arg_names = ["self"]} : (tensor<2xf32>) -> tensor<2xf32>
+  graph.yield %b, %c : tensor<4x4xf32>, tensor<2xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @refused
 graph.func @refused(%a: tensor<3x1xf32>, %b: tensor<3x4xf32>, %c: tensor<?x?xf32>, %d: tensor<1xi1>) -> (tensor<3x1xf32>, tensor<3x4xf32>, tensor<?xf32>, tensor<?x?xf32>, tensor<3x4xf32>) attributes {opsets = {aten = 1 : i64}} {
   // CHECK: "aten":"relu_.default"{{.*}}graph.refused = "writes through \22expand.default\22, a view by expand.default, whose elements share memory; write to a .clone() of it"

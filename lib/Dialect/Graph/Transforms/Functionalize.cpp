@@ -557,6 +557,10 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
                 "number");
   if (movesMemory(schema))
     return give("gives a tensor other memory, which is not supported; make a new tensor instead");
+  // Of fill_diagonal_ and its like PyTorch has no other: the conversion takes it for one that returns the new value.
+  const bool isOneOf = schema.domain == "aten" && schema.results.size() == 1 && writes.size() == 1;
+  if (!pure && isOneOf && !writes[0].argument->keywordOnly && schema.results[0].type.findAlias())
+    pure = &schema;
   if (!pure)
     return give("writes its operand in place, which is not supported, as PyTorch has no operator that returns the new "
                 "value instead; write the model without it");
@@ -881,6 +885,8 @@ void Functionalizer::returnWritten() {
     Memory &memory = memories[i];
     auto constant = memory.origin.getDefiningOp<ConstantOp>();
     if (memory.version == 0 || memory.home != &function.getBody() || (!constant && !isa<BlockArgument>(memory.origin)))
+      continue;
+    if (constant && constant->hasAttr(kFreshAttr))
       continue;
     Value value = read(memory.root, memory.writer);
     std::string name = nodeNameOf(memory.origin);
