@@ -197,8 +197,8 @@ LogicalResult gridSample(NodeContext &ctx) {
     return ctx.invalid("takes an input of rank 4 or 5, but got " + describe(*x));
   if (b.rankOf(*grid) != b.rankOf(*x))
     return ctx.invalid("takes a grid of as many dims as the input, but got " + describe(*grid));
-  FailureOr<Value> y =
-      emitGridSample(ctx, *x, *grid, {*mode, *padding, c.flag("align_corners"), /*holdsNeighboursAlone=*/true});
+  FailureOr<Value> y = emitGridSample(
+      ctx, *x, *grid, {*mode, *padding, c.flag("align_corners"), /*holdsNeighboursAlone=*/true, /*isAsPyTorch=*/true});
   return failed(y) ? failure() : ctx.result(*y);
 }
 

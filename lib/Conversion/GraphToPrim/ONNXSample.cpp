@@ -110,8 +110,9 @@ int64_t countTaps(StringRef mode) { return mode == "nearest" ? 1 : mode == "line
 class DimSampler {
 public:
   /// `sizes`: of one dim, or of several that the last dim of positions tells.
-  DimSampler(PrimBuilder &b, const GridOptions &options, SizesRef sizes)
+  DimSampler(PrimBuilder &b, const GridOptions &options, SizesRef sizes, bool isVolume)
       : b(b), mode(options.mode), padding(options.padding), align(options.alignCorners),
+        isAsPyTorch(options.isAsPyTorch), isVolume(isVolume),
         holdsPosition(options.padding == "border" && (options.mode != "cubic" || !options.holdsNeighboursAlone)),
         sizes(sizes) {}
 
@@ -156,10 +157,15 @@ private:
     dimOfDims = b.rankOf(normalized) - 1;
     Value extent = extentFor(normalized), last = b.binary<SubOp>(extent, 1);
     Position at{b.mul(normalized, b.binary<MulOp>(align ? last : extent, 0.5)), b.binary<MulOp>(last, 0.5)};
-    if (mode == "nearest")
-      at = {b.unary<RoundOp>(sum(at)), b.splatLike(normalized, 0)};
+    auto round = [&] { return Position{b.unary<RoundOp>(sum(at)), b.splatLike(normalized, 0)}; };
+    if (mode == "nearest" && !isAsPyTorch)
+      at = round();
     if (padding == "reflection")
-      at = reflect(at);
+      at = isAsPyTorch && mode != "cubic" ? settle(reflect(at), sum(at), normalized, extent) : reflect(at);
+    else if (isAsPyTorch)
+      at = settle(at, sum(at), normalized, extent);
+    if (mode == "nearest" && isAsPyTorch)
+      at = round();
     Value x = sum(at);
     if (holdsPosition)
       x = clampToBorder(x, extent);
@@ -219,6 +225,44 @@ private:
     return {mirrored(at.varying), b.add(mirrored(at.fixed), b.select(isOutside, shift, b.splatLike(shift, 0)))};
   }
 
+  /// Where PyTorch reads instead of at position `x` (before reflection) that no element of memory has. Source: images
+  /// ComputeLocationBase (aten/src/ATen/native/cpu/GridSamplerKernel.cpp), volumes aten/src/ATen/native/GridSampler.h.
+  Position settle(Position at, Value x, Value normalized, Value extent) {
+    Value last = b.binary<SubOp>(extent, 1), zero = b.splatLike(x, 0);
+    auto isWithin = [&](double limit) { return b.compare(CompareKind::LT, b.unary<AbsOp>(x), limit); };
+    auto unless = [&](Value keeps, Value place) {
+      return Position{b.select(keeps, at.varying, place), b.select(keeps, at.fixed, zero)};
+    };
+    Value ofNone = isVolume ? last : zero; // of what is no number
+    if (padding == "zeros")                // outside
+      return isVolume && mode == "linear" ? unless(isWithin(0x1p31), b.splatLike(x, -100)) : at;
+    if (padding == "border")
+      return mode == "cubic" ? at : unless(b.compare(CompareKind::EQ, x, x), ofNone);
+    // Beyond this there are no elements between two numbers, and what is left is how PyTorch rounds.
+    const double limit = b.elementOf(x).isF64() ? 0x1p51 : 0x1p22;
+    Value place = b.binary<AddOp>(normalized, 1), span = align ? last : extent, reflected;
+    const double low = align ? 0 : -0.5;
+    if (isVolume) {
+      place = align ? b.mul(b.binary<MulOp>(place, 0.5), last)
+                    : b.binary<MulOp>(b.binary<SubOp>(b.mul(place, extent), 1), 0.5);
+      place = b.unary<AbsOp>(b.binary<SubOp>(place, low));
+      Value extra = b.binary<RemOp>(place, span), turns = b.unary<FloorOp>(b.div(place, span));
+      Value pairs = b.binary<MulOp>(turns, 0.5), isEven = b.compare(CompareKind::EQ, b.unary<FloorOp>(pairs), pairs);
+      reflected = b.binary<AddOp>(b.select(isEven, extra, b.sub(span, extra)), low);
+    } else {
+      place = b.mul(place, b.binary<MulOp>(span, 0.5));
+      if (!align) // less half an element, and more half of one
+        place = b.binary<AddOp>(b.binary<SubOp>(place, 0.5), 0.5);
+      place = b.unary<AbsOp>(place);
+      Value twice = b.binary<MulOp>(span, 2), turns = b.unary<TruncOp>(b.div(place, twice));
+      Value extra = b.sub(place, b.mul(turns, twice));
+      reflected = b.binary<AddOp>(b.min(extra, b.sub(twice, extra)), low);
+    }
+    Value isNumber = b.compare(CompareKind::EQ, reflected, reflected);
+    reflected = b.select(isNumber, b.min(b.binary<MaxOp>(reflected, 0), last), ofNone);
+    return unless(isWithin(limit), reflected);
+  }
+
   /// The neighbours of `base`, along a dim of their own.
   Neighbour allNeighbours(Value base, Value ratio) {
     Sizes sizes = getSizes(base);
@@ -248,7 +292,7 @@ private:
 
   PrimBuilder &b;
   StringRef mode, padding;
-  bool align, holdsPosition;
+  bool align, isAsPyTorch, isVolume, holdsPosition;
   Sizes sizes;
   int64_t dimOfDims = 0; // of positions
 };
@@ -362,7 +406,8 @@ FailureOr<Value> tc::emitGridSample(NodeContext &ctx, Value x, Value grid, const
   Sizes extents(llvm::drop_begin(in, 2));
   Value source = b.transpose(x, toChannelsLast(in.size())), sum;
   if (isTogether) {
-    const SmallVector<Tap> taps = DimSampler(b, options, llvm::to_vector(llvm::reverse(extents))).runTogether(grid);
+    const SmallVector<Tap> taps =
+        DimSampler(b, options, llvm::to_vector(llvm::reverse(extents)), spatial == 3).runTogether(grid);
     SmallVector<Tap> byDim = llvm::to_vector(llvm::reverse(taps));
     if (isLong)
       sum = sampleTogether(b, source, byDim, /*batchDims=*/1, compute);
@@ -372,7 +417,7 @@ FailureOr<Value> tc::emitGridSample(NodeContext &ctx, Value x, Value grid, const
   } else {
     SmallVector<SmallVector<Tap>> taps;
     for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
-      taps.push_back(DimSampler(b, options, extents[i])
+      taps.push_back(DimSampler(b, options, extents[i], spatial == 3)
                          .run(b.take(grid, spatial + 1, spatial - 1 - i), isPaired && i + 1 == spatial));
     sum = sampleTaps(b, source, taps, /*batchDims=*/1, compute);
   }

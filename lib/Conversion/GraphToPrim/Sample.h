@@ -18,6 +18,9 @@ struct GridOptions {
   /// Of cubic samples with padding "border": a position outside stays there, and each neighbour by itself is held at
   /// the border, as PyTorch does; else the position is held there.
   bool holdsNeighboursAlone = false;
+  /// Positions that are no number or too far away are where PyTorch's CPU kernels read, which differ for images and
+  /// volumes; the nearest element is found of what is reflected already.
+  bool isAsPyTorch = false;
 };
 
 /// The elements of `x` [N, C, D..] at the positions `grid` [N, P.., dims], which are in [-1, 1] inside of the image.
