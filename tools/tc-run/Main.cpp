@@ -115,8 +115,10 @@ private:
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Tensor *match = matches[i];
       if (!match)
-        throw Failure{1, options.expect + ": error: there is no array for output \"" + outputs[i].first +
-                             "\"; name it so or output_" + std::to_string(i)};
+        throw Failure{1, options.expect + ": error: there is no array for output \"" + outputs[i].first + "\" (" +
+                             std::to_string(expected.size()) + " for " + std::to_string(outputs.size()) +
+                             " outputs); name it so or output_" + std::to_string(i) +
+                             ", and what a model writes of an input NAME.updated"};
       Comparison result = compare(outputs[i].second, *match, tolerance);
       std::string line = "output \"" + outputs[i].first + "\": " + result.message;
       if (!result.isEqual) {

@@ -209,14 +209,21 @@ LogicalResult moveStatistics(NodeContext &ctx) {
   SmallVector<int64_t> dims{0};
   llvm::append_range(dims, llvm::seq<int64_t>(2, b.rankOf(*x)));
   Statistics found = statisticsOf(b, *x, dims);
-  const double momentum = c.number("momentum", 0.1);
+  const bool isComputed = bool(c.tensor("momentum")); // of a running average: 1 / the number of runs
+  const double momentum = isComputed ? 0 : c.number("momentum", 0.1);
   auto move = [&](size_t i, Value running, Value batch) -> LogicalResult {
     const Type type = b.elementOf(running), compute = b.elementOf(batch);
     FailureOr<Value> fitting = ctx.castSizes(running, channels);
     if (failed(fitting))
       return failure();
-    Value kept = b.binary<MulOp>(b.convert(*fitting, compute), 1 - momentum);
-    Value moved = b.add(kept, b.binary<MulOp>(b.reshape(batch, channels), momentum));
+    FailureOr<Value> share = isComputed ? c.as("momentum", compute) : b.scalar(compute, momentum);
+    if (failed(share))
+      return failure();
+    auto of = [&](Value value, Value factor, double known) {
+      return isComputed ? b.mul(value, b.broadcastTo(factor, channels)) : b.binary<MulOp>(value, known);
+    };
+    Value kept = of(b.convert(*fitting, compute), b.sub(b.scalar(compute, 1), *share), 1 - momentum);
+    Value moved = b.add(kept, of(b.reshape(batch, channels), *share, momentum));
     return ctx.set(i, b.convert(moved, type));
   };
   AffineExpr count = b.size(1);

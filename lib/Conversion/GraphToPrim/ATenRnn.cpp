@@ -1,7 +1,8 @@
 //===- ATenRnn.cpp - recurrent layers and cells of ATen -----------------------------------------------------------===//
 //
 // A layer, in both directions, is ai.onnx's LSTM, GRU or RNN, whose gates stand in another order. Cells are written
-// out.
+// out. A packed sequence has the elements of all sequences of a batch, step by step, in a row, the longest sequence
+// first, and says how many there are of each step: for a layer it is padded, and packed again.
 //
 // Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml), and
 // aten/src/ATen/native/RNN.cpp.
@@ -13,6 +14,7 @@
 #include "ATenSupport.h"
 #include "Dropout.h"
 #include "OpRegistry.h"
+#include "Selection.h"
 
 using namespace mlir;
 using namespace tc;
@@ -78,11 +80,149 @@ Value project(PrimBuilder &b, Value y, ArrayRef<Value> weights, int64_t dim) {
   return parts.size() == 1 ? parts[0] : Value(b.concat(parts, dim));
 }
 
-LogicalResult layers(NodeContext &ctx, Cell cell) {
+//===--- packed sequences -----------------------------------------------------------------------------------------===//
+
+/// Where the elements of a packed sequence are among those of T steps of B sequences.
+struct Packing {
+  AffineExpr steps, batch;
+  Value counts;  ///< [T] i64: how many sequences have a step
+  Value starts;  ///< [T] i64: the first element of a step
+  Value isThere; ///< [T, B]
+  AffineExpr length;
+};
+
+Packing readPacking(PrimBuilder &b, Value data, Value counts, AffineExpr batch) {
+  Packing p;
+  p.steps = getSizes(counts)[0];
+  p.batch = batch;
+  p.length = getSizes(data)[0];
+  p.counts = b.convert(counts, b.getI64Type());
+  p.starts = ScanOp::create(b, p.counts.getType(), ReduceKind::Sum, p.counts, 0, /*exclusive=*/true, /*reverse=*/false);
+  const Sizes all{p.steps, batch};
+  p.isThere = b.compare(CompareKind::LT, b.iota(b.getI64Type(), all, 1), b.broadcastInDims(p.counts, all, {0}));
+  return p;
+}
+
+/// [S, ..] to [T, B, ..]: beyond the end of a sequence there is any element.
+Value unpack(PrimBuilder &b, const Packing &p, Value data) {
+  const Sizes all{p.steps, p.batch};
+  Value place = b.add(b.broadcastInDims(p.starts, all, {0}), b.iota(b.getI64Type(), all, 1));
+  Value last = b.broadcastTo(b.sizeValue(simplifySize(p.length - 1)), all);
+  place = b.binary<MaxOp>(b.min(place, last), 0);
+  return GatherOp::create(b, data, place, 0);
+}
+
+/// [T, B, ..] to [S, ..].
+Value pack(PrimBuilder &b, const Packing &p, Value padded) {
+  const Sizes all{p.length, p.steps};
+  // The step of an element: as many as end before it.
+  Value end = b.broadcastInDims(b.add(p.starts, p.counts), all, {1}), element = b.iota(b.getI64Type(), all, 0);
+  Value step = b.reduce(ReduceKind::Sum, b.convert(b.compare(CompareKind::LE, end, element), b.getI64Type()), {1});
+  step = b.binary<MaxOp>(b.min(step, b.broadcastTo(b.sizeValue(simplifySize(p.steps - 1)), {p.length})), 0);
+  Value sequence = b.sub(b.iota(b.getI64Type(), {p.length}, 0), GatherOp::create(b, p.starts, step, 0));
+  Value row = b.add(b.mul(step, b.broadcastTo(b.sizeValue(p.batch), {p.length})), sequence);
+  Sizes sizes = getSizes(padded);
+  sizes.erase(sizes.begin());
+  sizes[0] = simplifySize(p.steps * p.batch);
+  return GatherOp::create(b, b.reshape(padded, sizes), row, 0);
+}
+
+LogicalResult packPadded(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> input = c.floats("input");
-  if (failed(input))
+  FailureOr<Value> input = c.required("input"), given = c.required("lengths");
+  if (failed(input) || failed(given))
+    return failure();
+  if (b.rankOf(*input) < 2 || b.rankOf(*given) != 1 || !isa<IntegerType>(b.elementOf(*given)))
+    return ctx.invalid("takes a tensor of rank 2 or more and a vector of lengths, but got " + describe(*input) +
+                       " and " + describe(*given));
+  Value x = *input;
+  if (c.flag("batch_first")) {
+    SmallVector<int64_t> turned = llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(x)));
+    std::swap(turned[0], turned[1]);
+    x = b.transpose(x, turned);
+  }
+  Sizes sizes = getSizes(x);
+  const AffineExpr most = sizes[0], batch = sizes[1];
+  FailureOr<Value> fitting = ctx.castSizes(b.convert(*given, b.getI64Type()), {batch});
+  if (failed(fitting))
+    return failure();
+  Value lengths = *fitting;
+  // As PyTorch requires: each sequence has an element, and none is longer than the one before it or the tensor.
+  Value isFirst = b.compare(CompareKind::EQ, b.iota(b.getI64Type(), {batch}, 0), 0);
+  Value before = b.binary<MaxOp>(b.binary<SubOp>(b.iota(b.getI64Type(), {batch}, 0), 1), 0);
+  Value bound = b.select(isFirst, b.broadcastTo(b.sizeValue(most), {batch}), GatherOp::create(b, lengths, before, 0));
+  Value isRight = b.binary<AndOp>(b.compare(CompareKind::GE, lengths, 1), b.compare(CompareKind::LE, lengths, bound));
+  b.guard(b.reduce(ReduceKind::And, isRight, {0}), 1,
+          "node \"" + ctx.node().getNodeName() + "\": lengths of sequences to be packed must fall from that of the " +
+              "tensor at most to 1 at least; sort them, or pack with enforce_sorted=False");
+  AffineExpr steps;
+  if (std::optional<Sizes> known = ctx.intValues(lengths); known && !known->empty())
+    steps = getConstantSize(known->front()) ? known->front() : AffineExpr();
+  if (!steps)
+    steps =
+        b.bindSymbol("steps", b.reduce(ReduceKind::Max, lengths, {0}), 1, std::max<int64_t>(1, b.bounds(most).second));
+  const Sizes all{most, batch};
+  Value isThere = b.compare(CompareKind::LT, b.iota(b.getI64Type(), all, 0), b.broadcastInDims(lengths, all, {1}));
+  Value places = emitCompact(b, flattened(b, isThere));
+  sizes.erase(sizes.begin());
+  sizes[0] = simplifySize(most * batch);
+  if (failed(ctx.result(Value(GatherOp::create(b, b.reshape(x, sizes), places, 0)))))
+    return failure();
+  // All have a first step, which says how many there are.
+  Value counts = b.reduce(ReduceKind::Sum, b.convert(isThere, b.getI64Type()), {1});
+  counts = b.sliceDim(counts, 0, b.size(1), simplifySize(steps - 1));
+  return ctx.set(1, b.concat({b.reshape(b.sizeValue(batch), {b.size(1)}), counts}, 0));
+}
+
+LogicalResult padPacked(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> data = c.required("data"), counts = c.required("batch_sizes");
+  if (failed(data) || failed(counts))
+    return failure();
+  if (b.rankOf(*data) < 1 || b.rankOf(*counts) != 1 || !isa<IntegerType>(b.elementOf(*counts)))
+    return ctx.invalid("takes packed data and a vector of batch sizes, but got " + describe(*data) + " and " +
+                       describe(*counts));
+  FailureOr<Value> filler = c.as("padding_value", b.elementOf(*data), 0);
+  if (failed(filler))
+    return failure();
+  Value first = b.take(*counts, 0, 0);
+  std::optional<Sizes> known = ctx.intValues(first);
+  const Packing p = readPacking(b, *data, *counts,
+                                known ? known->front() : b.bindSymbol("batch", b.convert(first, b.getI64Type()), 1));
+  Value padded = unpack(b, p, *data);
+  Sizes sizes = getSizes(padded);
+  padded = b.select(b.broadcastInDims(p.isThere, sizes, {0, 1}), padded, b.broadcastTo(*filler, sizes));
+  FailureOr<AffineExpr> total = c.size("total_length", 0);
+  if (failed(total))
+    return failure();
+  // Traces and scripts name the number of steps where nothing else is wanted.
+  if (*total != p.steps && getConstantSize(*total).value_or(1) > 0) {
+    if (failed(ctx.require(CompareKind::LE, p.steps, *total, "a total_length of as many steps as there are")))
+      return failure();
+    sizes[0] = *total;
+    padded = b.pad(padded, *filler, Sizes(sizes.size(), b.size(0)), sizes);
+  }
+  if (c.flag("batch_first")) {
+    SmallVector<int64_t> turned = llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(padded)));
+    std::swap(turned[0], turned[1]);
+    padded = b.transpose(padded, turned);
+  }
+  if (failed(ctx.result(padded)))
+    return failure();
+  return ctx.set(1, b.reduce(ReduceKind::Sum, b.convert(p.isThere, b.getI64Type()), {0}));
+}
+
+//===--- layers ---------------------------------------------------------------------------------------------------===//
+
+LogicalResult layers(NodeContext &ctx, Cell cell, bool isPacked) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> input = c.floats(isPacked ? "data" : "input"), counts = Value();
+  if (isPacked)
+    counts = c.required("batch_sizes");
+  if (failed(input) || failed(counts))
     return failure();
   SmallVector<Value> states = c.tensors("hx"), params = c.tensors("params");
   if (Value single = c.tensor("hx"))
@@ -103,9 +243,18 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
   for (Value v : states)
     if (b.rankOf(v) != 3)
       return ctx.invalid("takes initial states of rank 3, but got " + describe(v));
-  if (b.rankOf(*input) != 3)
-    return ctx.invalid("takes an input of rank 3, but got " + describe(*input));
-  Value x = isBatchFirst ? b.transpose(*input, {1, 0, 2}) : *input;
+  if (b.rankOf(*input) != (isPacked ? 2 : 3) || (isPacked && b.rankOf(*counts) != 1))
+    return ctx.invalid("takes an input of rank " + Twine(isPacked ? 2 : 3) + ", but got " + describe(*input));
+  if (isPacked && isProjected && directions == 2)
+    return ctx.unsupported("of a packed sequence in both directions, with projections, is not supported; pass the "
+                           "padded tensor instead");
+  Value x = isBatchFirst ? b.transpose(*input, {1, 0, 2}) : *input, lengths;
+  Packing packing;
+  if (isPacked) {
+    packing = readPacking(b, *input, *counts, getSizes(states[0])[1]);
+    x = unpack(b, packing, *input);
+    lengths = b.reduce(ReduceKind::Sum, b.convert(packing.isThere, b.getI32Type()), {0});
+  }
   SmallVector<Value> lastHidden, lastCell;
   Value kept; // by dropout, for each layer but the last
   for (int64_t layer = 0; layer < count; ++layer) {
@@ -143,7 +292,7 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
       x = b.concat(starts, 2);
     }
     auto both = [&](ArrayRef<Value> parts) { return parts.size() == 1 ? parts[0] : Value(b.concat(parts, 0)); };
-    SmallVector<Value> operands{x, both(input), both(recurrent), hasBiases ? both(bias) : Value(), Value()};
+    SmallVector<Value> operands{x, both(input), both(recurrent), hasBiases ? both(bias) : Value(), lengths};
     for (Value state : states)
       operands.push_back(isProjected && state == states[0] && operands.size() == 5
                              ? Value()
@@ -182,7 +331,7 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
   (void)ctx.set(1, all(lastHidden));
   if (cell == Cell::LSTM)
     (void)ctx.set(2, all(lastCell));
-  return ctx.result(isBatchFirst ? b.transpose(x, {1, 0, 2}) : x);
+  return ctx.result(isPacked ? pack(b, packing, x) : isBatchFirst ? b.transpose(x, {1, 0, 2}) : x);
 }
 
 /// x w^T + bias, for x of one or two dims.
@@ -252,13 +401,13 @@ void tc::populateATenRnn(OpRegistrar &onOp) {
   auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
     onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
   };
+  on("_pack_padded_sequence.default", packPadded, 2);
+  on("_pad_packed_sequence.default", padPacked, 2);
   for (auto [name, cell] : {std::pair("lstm", Cell::LSTM), std::pair("gru", Cell::GRU),
                             std::pair("rnn_tanh", Cell::Tanh), std::pair("rnn_relu", Cell::Relu)}) {
     const std::string type = name;
-    on(type + ".input", [cell = cell](NodeContext &ctx) { return layers(ctx, cell); }, 3);
-    on(type + ".data", [](NodeContext &ctx) {
-      return ctx.unsupported("of a packed sequence is not supported; pass the padded tensor instead");
-    });
+    on(type + ".input", [cell = cell](NodeContext &ctx) { return layers(ctx, cell, /*isPacked=*/false); }, 3);
+    on(type + ".data", [cell = cell](NodeContext &ctx) { return layers(ctx, cell, /*isPacked=*/true); }, 4);
     on(type + "_cell.default", [cell = cell](NodeContext &ctx) { return oneStep(ctx, cell); }, 4);
   }
 }

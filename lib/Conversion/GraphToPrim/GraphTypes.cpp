@@ -163,7 +163,10 @@ std::optional<int64_t> GraphTypes::getInteger(Value value) {
     llvm::consumeError(type.takeError());
     return std::nullopt;
   }
-  std::optional<Sizes> known = state->converter.getInts().get(state->converter.convertValue(value));
+  IntValues &ints = state->converter.getInts();
+  if (isa<FloatType>(type->getElementType()))
+    return ints.getTruncated(state->converter.convertValue(value));
+  std::optional<Sizes> known = ints.get(state->converter.convertValue(value));
   if (!known || known->size() != 1)
     return std::nullopt;
   return getConstantSize(known->front());

@@ -165,6 +165,83 @@ std::optional<AffineExpr> IntValues::binary(Operation *op, AffineExpr a, AffineE
   return std::nullopt;
 }
 
+std::optional<APFloat> IntValues::getFloat(Value value, int depth) {
+  auto known = floats.find(value);
+  if (known != floats.end())
+    return known->second;
+  std::optional<APFloat> number = computeFloat(value, depth);
+  if (depth == 0 || number) // what is too deep from one may be near to another
+    floats.insert({value, number});
+  return number;
+}
+
+std::optional<APFloat> IntValues::computeFloat(Value value, int depth) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  auto element = type ? dyn_cast<FloatType>(type.getElementType()) : FloatType();
+  Operation *op = value.getDefiningOp();
+  if (!element || !op || depth > 64 || !type.hasStaticShape() || type.getNumElements() != 1)
+    return std::nullopt;
+  auto rounded = [&](APFloat number) {
+    bool loses;
+    number.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &loses);
+    return number;
+  };
+  if (auto c = dyn_cast<prim::ConstantOp>(op)) {
+    std::optional<SmallVector<double>> numbers = readFloats(c.getValue());
+    return numbers && numbers->size() == 1 ? std::optional(rounded(APFloat(numbers->front()))) : std::nullopt;
+  }
+  if (auto splat = dyn_cast<SplatOp>(op)) {
+    auto attr = dyn_cast<FloatAttr>(splat.getValue());
+    return attr ? std::optional(attr.getValue()) : std::nullopt;
+  }
+  if (isa<ReshapeOp, BroadcastOp>(op))
+    return getFloat(op->getOperand(0), depth + 1);
+  if (isa<ConvertOp>(op)) {
+    auto from = dyn_cast<IntegerType>(getElementTypeOrSelf(op->getOperand(0).getType()));
+    if (!from) {
+      std::optional<APFloat> number = getFloat(op->getOperand(0), depth + 1);
+      return number ? std::optional(rounded(*number)) : std::nullopt;
+    }
+    std::optional<Sizes> known = get(op->getOperand(0));
+    std::optional<int64_t> size = known && known->size() == 1 ? getConstantSize(known->front()) : std::nullopt;
+    if (!size || from.isUnsigned())
+      return std::nullopt;
+    APFloat number(element.getFloatSemantics());
+    number.convertFromAPInt(APInt(64, uint64_t(*size), /*isSigned=*/true), /*IsSigned=*/true,
+                            APFloat::rmNearestTiesToEven);
+    return number;
+  }
+  if (!isa<AddOp, SubOp, MulOp, DivOp, NegOp, FloorOp, CeilOp, TruncOp, RoundOp>(op))
+    return std::nullopt;
+  std::optional<APFloat> a = getFloat(op->getOperand(0), depth + 1);
+  if (!a)
+    return std::nullopt;
+  std::optional<APFloat> b = op->getNumOperands() == 2 ? getFloat(op->getOperand(1), depth + 1) : a;
+  if (!b)
+    return std::nullopt;
+  const APFloat::roundingMode nearest = APFloat::rmNearestTiesToEven;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](AddOp) { a->add(*b, nearest); })
+      .Case([&](SubOp) { a->subtract(*b, nearest); })
+      .Case([&](MulOp) { a->multiply(*b, nearest); })
+      .Case([&](DivOp) { a->divide(*b, nearest); })
+      .Case([&](NegOp) { a->changeSign(); })
+      .Case([&](FloorOp) { a->roundToIntegral(APFloat::rmTowardNegative); })
+      .Case([&](CeilOp) { a->roundToIntegral(APFloat::rmTowardPositive); })
+      .Case([&](TruncOp) { a->roundToIntegral(APFloat::rmTowardZero); })
+      .Case([&](RoundOp) { a->roundToIntegral(nearest); });
+  return a;
+}
+
+std::optional<int64_t> IntValues::getTruncated(Value value) {
+  std::optional<APFloat> number = getFloat(value);
+  APSInt whole(64, /*isUnsigned=*/false);
+  bool isExact;
+  if (!number || number->convertToInteger(whole, APFloat::rmTowardZero, &isExact) == APFloat::opInvalidOp)
+    return std::nullopt;
+  return whole.getSExtValue();
+}
+
 std::optional<Sizes> IntValues::compute(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -220,8 +297,14 @@ std::optional<Sizes> IntValues::compute(Value value) {
   if (auto convert = dyn_cast<ConvertOp>(op)) {
     auto from = dyn_cast<IntegerType>(cast<RankedTensorType>(convert.getOperand().getType()).getElementType());
     auto to = cast<IntegerType>(type.getElementType());
+    if (!from) {
+      std::optional<int64_t> number = getTruncated(convert.getOperand());
+      if (!number || to.getWidth() < 32 || to.isUnsigned() || !llvm::isIntN(to.getWidth(), *number))
+        return std::nullopt;
+      return all(constant(*number));
+    }
     std::optional<Sizes> in = get(convert.getOperand());
-    if (!in || !from)
+    if (!in)
       return std::nullopt;
     for (AffineExpr &e : *in) {
       if (to.getWidth() == 1) {
@@ -264,9 +347,6 @@ std::optional<Sizes> IntValues::compute(Value value) {
     return result;
   }
   if (auto slice = dyn_cast<SliceOp>(op)) {
-    std::optional<Sizes> in = get(slice.getOperand());
-    if (!in)
-      return std::nullopt;
     SmallVector<int64_t> starts;
     for (AffineExpr start : slice.getStarts().getResults()) {
       auto c = getConstantSize(start);
@@ -274,6 +354,23 @@ std::optional<Sizes> IntValues::compute(Value value) {
         return std::nullopt;
       starts.push_back(*c);
     }
+    std::optional<Sizes> in = get(slice.getOperand());
+    if (auto concat = slice.getOperand().getDefiningOp<ConcatOp>(); !in && concat && starts.size() == 1) {
+      // The parts beside it need not be known.
+      int64_t at = starts[0];
+      for (Value part : concat.getInputs()) {
+        const int64_t size = cast<RankedTensorType>(part.getType()).getDimSize(0);
+        if (ShapedType::isDynamic(size))
+          return std::nullopt;
+        if (at == 0 && size == count && (count == 1 || slice.getSteps()[0] == 1))
+          return get(part);
+        if (at < size)
+          return std::nullopt;
+        at -= size;
+      }
+    }
+    if (!in)
+      return std::nullopt;
     ArrayRef<int64_t> of = cast<RankedTensorType>(slice.getOperand().getType()).getShape();
     Sizes result(count);
     forEach([&](int64_t i, ArrayRef<int64_t> at) {

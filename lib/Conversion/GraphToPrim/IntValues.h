@@ -25,6 +25,8 @@ public:
   /// Row-major elements of an integer or bool tensor of static shape and at most kMaxElements, or nullopt.
   std::optional<Sizes> get(mlir::Value value);
   static constexpr int64_t kMaxElements = 256;
+  /// The one element of a tensor of floats towards 0 where it is known, as sizes are computed by way of: 12 * 0.5.
+  std::optional<int64_t> getTruncated(mlir::Value value);
   /// From now on the one element of `value`, which depends on data, is `symbol`, which the program binds to it.
   void remember(mlir::Value value, mlir::AffineExpr symbol) { cache[value] = Sizes{symbol}; }
   /// The number of elements of a tensor, as the shortest of what it and the values say that it is made of by ops that
@@ -33,12 +35,15 @@ public:
 
 private:
   std::optional<Sizes> compute(mlir::Value value);
+  std::optional<llvm::APFloat> getFloat(mlir::Value value, int depth = 0);
+  std::optional<llvm::APFloat> computeFloat(mlir::Value value, int depth);
   std::optional<mlir::AffineExpr> binary(mlir::Operation *op, mlir::AffineExpr a, mlir::AffineExpr b);
   bool fit(mlir::AffineExpr &expr, mlir::Type elementType);
   std::optional<bool> compare(prim::CompareKind kind, mlir::AffineExpr a, mlir::AffineExpr b);
 
   SymbolTableBuilder &symbols;
   llvm::DenseMap<mlir::Value, std::optional<Sizes>> cache;
+  llvm::DenseMap<mlir::Value, std::optional<llvm::APFloat>> floats;
   llvm::DenseMap<mlir::Value, mlir::AffineExpr> counts;
 };
 

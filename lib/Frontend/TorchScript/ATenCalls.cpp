@@ -176,6 +176,11 @@ Result Interpreter::toNumber(const PyValue &tensor, Kind kind, Position at) {
   Type element = type->getElementType();
   Kind own = isa<FloatType>(element) ? Kind::SymFloat : element.isInteger(1) ? Kind::SymBool : Kind::SymInt;
   bool isData = writesIntegers() || (own != Kind::SymFloat && !takesConstant(tensor.graph));
+  if (own == Kind::SymFloat && kind == Kind::SymInt && oracle && !isData && takesConstant(tensor.graph)) {
+    // Sizes that traces compute in floats, as of a scale.
+    if (std::optional<int64_t> number = oracle->getInteger(tensor.graph))
+      return PyValue::ofInt(*number);
+  }
   if (own != Kind::SymFloat && oracle && !isData)
     if (std::optional<int64_t> number = oracle->getInteger(tensor.graph)) {
       PyValue known = own == Kind::SymBool ? PyValue::ofBool(*number) : PyValue::ofInt(*number);
@@ -371,6 +376,8 @@ private:
   }
   bool isRefused = false;
   Result refused;
+  /// Whether a run gives as many tensors as its statement unpacks, or else fails.
+  bool givesAsTold() const { return schema.name == "unbind" || schema.name == "tensor_split"; }
   /// How many tensors a result that is a list has.
   std::optional<int64_t> countResults(llvm::ArrayRef<Result> args);
   Result argument(llvm::ArrayRef<Result> args, StringRef name) {
@@ -583,6 +590,7 @@ void ATenCall::weighNumbers() {
 std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
   StringRef name = schema.name;
   name.consume_front("unsafe_");
+  name.consume_back("_copy");
   auto integer = [&](StringRef argumentName, int64_t otherwise) {
     Result value = argument(args, argumentName);
     PyValue known = value ? in.resolve(*value) : PyValue::ofInt(otherwise);
@@ -607,12 +615,24 @@ std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
           name == "tensor_split" || name.ends_with("split") ? integer("sections", -1) : std::nullopt;
       parts && *parts > 0)
     return parts;
+  if (Result given = argument(args, "tensor_indices_or_sections"); given && given->isTensor()) {
+    std::optional<RankedTensorType> type = in.findType(*given);
+    if (type && type->getRank() == 1 && type->hasStaticShape())
+      return type->getDimSize(0) + 1;
+    Result sections = type && type->getRank() == 0 ? in.toNumber(*given, Kind::SymInt, at) : std::nullopt;
+    return sections && sections->is(Kind::Int) && sections->integer > 0 ? std::optional(sections->integer)
+                                                                        : std::nullopt;
+  }
+  if (name == "gradient") // along the dims that are named, or those of the distances, or all
+    for (StringRef list : {"dim", "spacing"})
+      if (Result value = argument(args, list); value && !value->isNone() && (list == "dim" || value->is(Kind::List)))
+        return value->is(Kind::List) ? int64_t(value->held->items.size()) : 1;
   Result self = argument(args, schema.name == "where" ? "condition" : "self");
   std::optional<RankedTensorType> type = self && self->isTensor() ? in.findType(*self) : std::nullopt;
   if (!type)
     return std::nullopt;
-  if (schema.name == "where" || schema.name == "nonzero_numpy")
-    return type->getRank();
+  if (schema.name == "where" || schema.name == "nonzero_numpy" || schema.name == "gradient")
+    return std::max<int64_t>(type->getRank(), 1); // a tensor without dims counts as a vector
   std::optional<int64_t> dim = integer("dim", 0);
   if (dim && *dim < 0)
     *dim += type->getRank();
@@ -665,7 +685,7 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
     if (result.type.isListOf(SchemaKind::Tensor)) {
       std::optional<int64_t> count = countResults(args);
       const bool isCut = llvm::any_of(args, [&](const Result &value) { return value && in.isUnknown(*value); });
-      if (!count && !in.hasFailed() && !in.hasRaised() && (schema.name == "unbind" || isCut))
+      if (!count && !in.hasFailed() && !in.hasRaised() && (givesAsTold() || isCut))
         count = in.countOfUnpacking(at);
       if (!count && isCut) {
         isList = false; // for what the conversion says of the operator

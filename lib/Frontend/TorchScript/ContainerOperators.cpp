@@ -299,7 +299,7 @@ Result slice(Interpreter &in, Values args, Position at) {
       (!args[0].is(Kind::List) && !args[0].is(Kind::Tuple) && !args[0].is(Kind::String)))
     return in.decline();
   int64_t size = args[0].is(Kind::String) ? int64_t(args[0].held->text.size()) : int64_t(args[0].held->items.size());
-  int64_t bounds[3] = {0, size, 1};
+  std::optional<int64_t> bounds[3];
   for (int i = 0; i < 3; ++i) {
     PyValue bound = size_t(i) + 1 < args.size() ? in.resolve(args[size_t(i) + 1]) : PyValue();
     if (bound.isNone())
@@ -310,14 +310,20 @@ Result slice(Interpreter &in, Values args, Position at) {
                        bound);
     bounds[i] = bound.integer;
   }
-  int64_t step = bounds[2];
-  if (step <= 0)
-    return in.fail(at, "a slice of a list has a step that is not positive, which TorchScript does not have");
-  for (int i = 0; i < 2; ++i)
-    bounds[i] = std::clamp<int64_t>(bounds[i] < 0 ? bounds[i] + size : bounds[i], 0, size);
+  const int64_t step = bounds[2].value_or(1);
+  if (step == 0)
+    return in.raise(at, "a slice of a list has a step of 0");
+  // Backwards from the last element to before the first one, as in Python.
+  const int64_t lowest = step < 0 ? -1 : 0, highest = step < 0 ? size - 1 : size;
+  auto place = [&](std::optional<int64_t> bound, int64_t otherwise) {
+    return bound ? std::clamp<int64_t>(*bound < 0 ? *bound + size : *bound, lowest, highest) : otherwise;
+  };
+  const int64_t first = place(bounds[0], step < 0 ? highest : lowest);
+  const int64_t last = place(bounds[1], step < 0 ? lowest : highest);
+  const int64_t stride = std::clamp(step, -size - 1, size + 1);
   std::string text;
   std::vector<PyValue> items;
-  for (int64_t i = bounds[0]; i < bounds[1]; i += std::min(step, size + 1)) {
+  for (int64_t i = first; step < 0 ? i > last : i < last; i += stride) {
     if (args[0].is(Kind::String))
       text += args[0].held->text[size_t(i)];
     else

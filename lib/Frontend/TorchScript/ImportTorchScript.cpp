@@ -62,9 +62,19 @@ public:
       : context(context), path(path), options(options), builder(context), unknown(builder.getUnknownLoc()) {}
 
   llvm::Expected<OwningOpRef<ModuleOp>> run();
-  std::vector<std::string> getStaleStates() const { return interpreter->getStaleStates(); }
+  /// What a run knows of its states that this import did not; empty where all is known.
+  bool learnStates(llvm::StringSet<> &newChanging, llvm::StringSet<> &newKept) const {
+    bool isNew = false;
+    for (const std::string &state : interpreter ? interpreter->getStaleStates() : std::vector<std::string>())
+      isNew |= newChanging.insert(state).second;
+    for (const auto &entry : interpreter ? interpreter->getAttributesToKeep() : llvm::StringSet<>())
+      isNew |= newKept.insert(entry.getKey()).second;
+    return isNew;
+  }
   /// States whose numbers only a run knows.
   llvm::StringSet<> changing;
+  /// Attributes that get other values from run to run.
+  llvm::StringSet<> kept;
 
 private:
   llvm::Error error(const Twine &what) { return llvm::createStringError(path + ": error: " + what); }
@@ -94,14 +104,17 @@ private:
   Location unknown;
   std::optional<torch::TorchArchive> archive;
   std::optional<CodeArchive> code;
-  llvm::Error checkStates();
+  void markSharedStates();
   /// Of a tensor that the code may write: where it lies in its storage, in elements.
   struct State {
     std::string name, storage;
     int64_t first, last;
+    graph::ConstantOp constant;
   };
   std::vector<State> states;
   std::optional<Interpreter> interpreter;
+  std::vector<std::pair<Held *, StringRef>> keptAttributes;
+  llvm::DenseSet<mlir::Value> sharedTensors; ///< of several attributes
   int64_t version = 0;
   std::optional<torch::Pickle> traced;
   std::vector<const PickledValue *> tracedInputs;
@@ -192,7 +205,7 @@ llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std:
     for (auto [size, stride] : llvm::zip_equal(stored.sizes, stored.strides))
       last += (size - 1) * stride;
     if (stored.storage && !llvm::is_contained(stored.sizes, 0))
-      states.push_back({name, stored.storage->key, stored.offset, last});
+      states.push_back({name, stored.storage->key, stored.offset, last, constant});
   }
   // How it lies in memory says which operators give views of it.
   if (!graph::isRowMajor(stored.sizes, stored.strides))
@@ -263,8 +276,11 @@ llvm::Error Importer::readPacked(const PickledValue &value, const std::string &n
 }
 
 llvm::Expected<PyValue> Importer::toValue(const PickledValue &value, const std::string &name, StringRef storages) {
-  if (auto found = known.find(&value); found != known.end())
+  if (auto found = known.find(&value); found != known.end()) {
+    if (found->second.isTensor() && found->second.graph)
+      sharedTensors.insert(found->second.graph);
     return found->second;
+  }
   auto items = [&](std::vector<PyValue> &all) -> llvm::Error {
     for (auto [i, item] : llvm::enumerate(value.items)) {
       llvm::Expected<PyValue> converted = toValue(*item, name + "." + std::to_string(i), storages);
@@ -377,11 +393,14 @@ llvm::Expected<PyValue> Importer::toValue(const PickledValue &value, const std::
       const PickledValue &key = *value.state->items[i];
       if (!key.isString())
         return error("\"" + name + "\" has an attribute without a name; the archive is damaged");
-      llvm::Expected<PyValue> item =
-          toValue(*value.state->items[i + 1], name.empty() ? key.text : name + "." + key.text, storages);
+      const std::string itemName = name.empty() ? key.text : name + "." + key.text;
+      llvm::Expected<PyValue> item = toValue(*value.state->items[i + 1], itemName, storages);
       if (!item)
         return item.takeError();
-      result.held->attributes[interpreter->keepText(key.text)] = *item;
+      const StringRef attribute = interpreter->keepText(key.text);
+      result.held->attributes[attribute] = *item;
+      if (kept.contains(itemName))
+        keptAttributes.push_back({result.held, attribute});
     }
     return result;
   }
@@ -587,6 +606,8 @@ llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name, 
                  "of the model is a quantised tensor, which is not supported; give back the result of dequantize()");
   switch (value.kind) {
   case Kind::None:
+  case Kind::String: // known when the model is compiled
+  case Kind::Device:
     return llvm::Error::success();
   case Kind::Tensor:
   case Kind::SymInt:
@@ -627,19 +648,17 @@ llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name, 
   }
 }
 
-/// Each state has memory of its own: what is written of one is not seen in another.
-llvm::Error Importer::checkStates() {
-  for (const State &written : states) {
+/// Each state has memory of its own, so that what is written of one is not seen in another: functionalisation refuses
+/// such writes.
+void Importer::markSharedStates() {
+  for (State &written : states) {
     if (!interpreter->writesState(written.name))
       continue;
     for (const State &other : states)
       if (&written != &other && written.storage == other.storage && written.first <= other.last &&
           other.first <= written.last)
-        return error("the attributes \"" + written.name + "\" and \"" + other.name +
-                     "\" share memory, and the code writes the first, which is not supported; give each memory of its "
-                     "own by .clone() before the model is saved, or make one a view of the other in forward");
+        written.constant->setAttr(graph::kSharesAttr, builder.getStringAttr(other.name));
   }
-  return llvm::Error::success();
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
@@ -708,20 +727,24 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   if (!object)
     return object.takeError();
   interpreter->freezeObjects();
+  for (auto [held, attribute] : keptAttributes)
+    if (!sharedTensors.contains(held->attributes.lookup(attribute).graph))
+      interpreter->keepAttribute(held, attribute); // or what sets it is refused
   Result result = interpreter->callMethod(*object, "forward", arguments, {}, forward->at);
   if (!result && !interpreter->hasRefusals())
     return said();
+  if (!interpreter->setKeptStates(forward->at) && !interpreter->hasRefusals())
+    return said();
 
-  if (llvm::Error e = checkStates())
-    return std::move(e);
+  markSharedStates();
   interpreter->setTypes(function);
   // So that nothing is taken for a model that lacks what was refused, or what was passed over behind it.
   if (interpreter->hasRefusals())
     result = interpreter->makeUnknown(forward->at);
   if (llvm::Error e = addOutputs(*result, ""))
     return std::move(e);
-  if (outputs.empty())
-    return error("forward returns no tensor; a model must have an output");
+  if (outputs.empty() && !interpreter->writesTensors())
+    return error("forward returns no tensor, and writes none; a model must have an output");
   SmallVector<DictionaryAttr> outputAttrs;
   for (const std::string &name : outputNames)
     outputAttrs.push_back(
@@ -739,18 +762,16 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
 
 llvm::Expected<OwningOpRef<ModuleOp>> tc::importTorchScript(MLIRContext *context, StringRef path,
                                                             const TorchScriptOptions &options) {
-  llvm::StringSet<> changing;
+  llvm::StringSet<> changing, kept;
   for (;;) {
     Importer importer(context, path, options);
     importer.changing = changing;
+    importer.kept = kept;
     llvm::Expected<OwningOpRef<ModuleOp>> module = importer.run();
+    if (!importer.learnStates(changing, kept))
+      return module;
     if (!module)
-      return module;
-    bool isNew = false;
-    for (const std::string &state : importer.getStaleStates())
-      isNew |= changing.insert(state).second;
-    if (!isNew)
-      return module;
+      llvm::consumeError(module.takeError()); // what is wrong still is so in the next turn
   }
 }
 

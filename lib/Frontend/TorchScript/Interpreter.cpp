@@ -264,9 +264,14 @@ bool Interpreter::assign(const Expr &target, const PyValue &value) {
         setByRun.insert({base->held, old->first});
         return true;
       }
+      if (old != base->held->attributes.end() && setKept(base->held, old->first, old->second, value)) {
+        setByRun.insert({base->held, old->first});
+        return true;
+      }
       refuse("SetAttr", target.at,
              "the model keeps a value in its attribute \"" + target.text +
-                 "\" from one run to the next, which is not supported; give it back as an output",
+                 "\" from one run to the next, which is supported of numbers and of tensors whose size stays; "
+                 "give it back as an output",
              value);
       return false;
     }

@@ -69,6 +69,14 @@ public:
     for (const auto &entry : names)
       changing.insert(entry.getKey());
   }
+  /// Makes the number or tensor in an attribute a state, which this run reads now and sets at its end. False where
+  /// there is no such state.
+  bool keepAttribute(Held *object, llvm::StringRef name);
+  /// The states of kept attributes get what these hold at the end of a run.
+  bool setKeptStates(Position at);
+  /// Attributes that the code reads, sets and so has to keep, as "layer.count".
+  const llvm::StringSet<> &getAttributesToKeep() const { return toKeep; }
+  bool writesTensors() const { return hasWrites; }
   bool writesState(llvm::StringRef name) const { return writtenStates.contains(name); }
   /// States whose numbers were taken for constants, and which the program writes.
   std::vector<std::string> getStaleStates() const;
@@ -285,6 +293,15 @@ private:
   /// depends on.
   bool takesConstant(mlir::Value value);
   void noteWrite(mlir::Value written);
+  /// Whether a later import may keep what is set here; `old` has then become `value`.
+  bool setKept(const Held *object, llvm::StringRef name, PyValue &old, const PyValue &value);
+  struct KeptAttribute {
+    Held *object;
+    llvm::StringRef name;
+    PyValue state;
+  };
+  std::vector<KeptAttribute> kept;
+  llvm::StringSet<> toKeep;
   llvm::StringSet<> changing, readStates, writtenStates;
   llvm::DenseSet<mlir::Value> independent; ///< of states that change
   /// Tensors that were written: whether they hold integers is asked when it matters.

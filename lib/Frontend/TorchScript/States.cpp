@@ -2,7 +2,8 @@
 //
 // Code may read a number from an attribute and write the attribute further down: the number is the saved one in the
 // first run alone. What was taken for a constant so far is then read when it runs, in an import from the beginning that
-// knows these attributes.
+// knows these attributes. Those that get another value, and not the same tensor written, are copied at a run's start
+// and set at its end: what else holds the old value does not see the new one.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -76,4 +77,68 @@ std::vector<std::string> Interpreter::getStaleStates() const {
     if (writtenStates.contains(entry.getKey()))
       stale.push_back(entry.getKey().str());
   return stale;
+}
+
+/// Where the module has an attribute, which is also what the state of a tensor there is called.
+static std::string keyOf(const Held *object, StringRef name) {
+  return object->path.empty() ? name.str() : object->path + "." + name.str();
+}
+
+bool Interpreter::keepAttribute(Held *object, StringRef name) {
+  auto found = object->attributes.find(name);
+  if (found == object->attributes.end())
+    return false;
+  PyValue &value = found->second;
+  const std::string key = keyOf(object, name);
+  const Kind kind = value.is(Kind::Int)     ? Kind::SymInt
+                    : value.is(Kind::Float) ? Kind::SymFloat
+                    : value.is(Kind::Bool)  ? Kind::SymBool
+                                            : Kind::Tensor;
+  mlir::Value state;
+  if (kind != Kind::Tensor) {
+    state = materialize(value);
+    state.getDefiningOp()->setAttr(graph::kStateAttr, builder.getStringAttr(key));
+  } else if (value.isTensor() && value.graph && stateOf(value.graph) == key && !isQuantized(value)) {
+    state = value.graph;
+  } else {
+    return false;
+  }
+  changing.insert(key);
+  const PyValue memory = PyValue::ofGraph(Kind::Tensor, state);
+  Result copy = callATen("clone", memory, {}, Position());
+  if (copy && kind != Kind::Tensor)
+    copy = toNumber(*copy, kind, Position());
+  if (!copy)
+    return false;
+  value = *copy;
+  kept.push_back({object, found->first, memory});
+  return true;
+}
+
+bool Interpreter::setKept(const Held *object, StringRef name, PyValue &old, const PyValue &value) {
+  const bool isKept = llvm::any_of(kept, [&](auto &entry) { return entry.object == object && entry.name == name; });
+  auto isOf = [](const PyValue &v, Kind known, Kind symbolic) { return v.is(known) || v.is(symbolic); };
+  bool isAlike = false;
+  for (auto [known, symbolic] :
+       {std::pair(Kind::Int, Kind::SymInt), {Kind::Float, Kind::SymFloat}, {Kind::Bool, Kind::SymBool}})
+    isAlike |= isOf(old, known, symbolic) && isOf(value, known, symbolic);
+  if (old.isTensor() && value.isTensor() && !isQuantized(value) && !isUnknown(old) && !isUnknown(value)) {
+    std::optional<RankedTensorType> before = findType(old), after = findType(value);
+    isAlike = before && after && *before == *after && before->hasStaticShape();
+  }
+  if (!isAlike || !(isKept || toKeep.insert(keyOf(object, name)).second))
+    return false;
+  old = value;
+  return true;
+}
+
+bool Interpreter::setKeptStates(Position at) {
+  for (const KeptAttribute &entry : kept) {
+    PyValue value = entry.object->attributes.lookup(entry.name);
+    if (!value.isTensor() || !value.graph)
+      value = PyValue::ofGraph(Kind::Tensor, materialize(value));
+    if (!callATen("copy_", {entry.state, value}, {}, at))
+      return false;
+  }
+  return true;
 }

@@ -8,6 +8,7 @@
 #include "ScalarTypes.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -224,8 +225,9 @@ Result tensor(Interpreter &in, Values args, Position at) {
     }
   }
   auto data = base::fromDense(DenseElementsAttr::get(type, elements));
-  PyValue result =
-      PyValue::ofGraph(Kind::Tensor, graph::ConstantOp::create(in.builder, in.locationOf("tensor", at), type, data));
+  auto made = graph::ConstantOp::create(in.builder, in.locationOf("tensor", at), type, data);
+  made->setAttr(graph::kFreshAttr, in.builder.getUnitAttr());
+  PyValue result = PyValue::ofGraph(Kind::Tensor, made);
   if (shape.empty() && element.isInteger(64)) {
     result.held = in.newHeld();
     result.held->items = {PyValue::ofInt(flat[0].is(Kind::Float) ? int64_t(flat[0].number) : flat[0].integer)};

@@ -50,8 +50,8 @@ graph.func @random(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<2x3x2xf3
 
 // -----
 
-// CHECK: node "packed": aten.lstm.data (opset 1) of a packed sequence is not supported; pass the padded tensor instead
-graph.func @packed(%x: tensor<5x4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"lstm.data" opset 1(%x) {arg_names = ["data"]} : (tensor<5x4xf32>) -> !tc.unknown loc("packed")
+// CHECK: node "packed": aten.lstm.data (opset 1) of a packed sequence in both directions, with projections, is not supported; pass the padded tensor instead
+graph.func @packed(%x: tensor<5x4xf32> {graph.name = "x"}, %n: tensor<3xi64> {graph.name = "n"}, %h: tensor<2x3x1xf32> {graph.name = "h"}, %c: tensor<2x3x2xf32> {graph.name = "c"}, %w: tensor<8x4xf32> {graph.name = "w"}, %r: tensor<8x1xf32> {graph.name = "r"}, %p: tensor<1x2xf32> {graph.name = "p"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"lstm.data" opset 1(%x, %n, %h, %c, %w, %r, %p, %w, %r, %p) {arg_names = ["data", "batch_sizes", "hx.0", "hx.1", "params.0", "params.1", "params.2", "params.3", "params.4", "params.5"], hx.count = 2 : i64, params.count = 6 : i64, has_biases = false, num_layers = 1 : i64, dropout = 0.0, train = false, bidirectional = true} : (tensor<5x4xf32>, tensor<3xi64>, tensor<2x3x1xf32>, tensor<2x3x2xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<1x2xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<1x2xf32>) -> !tc.unknown loc("packed")
   graph.yield %y : !tc.unknown
 }

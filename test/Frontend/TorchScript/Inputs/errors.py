@@ -18,7 +18,7 @@ BODIES = {
     "raise": 'ops.prim.RaiseException("never {}", "builtins.ValueError")\n    return x',
     "endless": "while True:\n      pass\n    return x",
     "recursion": "return (self).forward(x, )",
-    "state": "was = self.training\n    self.training = torch.__not__(was)\n    return x",
+    "state": "part = self.a\n    part.weight = torch.cat([part.weight, part.weight])\n    return x",
     "branches of two ranks": "if bool(torch.gt(torch.sum(x), 0)):\n      y = torch.flatten(torch.unsqueeze(x, 0))\n    else:\n      y = torch.unsqueeze(x, 0)\n    return torch.add(y, torch.size(y)[0])",
     "in-place shape": "return torch.unsqueeze_(x, 0)",
     "strides": "return torch.add(x, torch.stride(x, 0))",

@@ -244,6 +244,77 @@ class Shared(nn.Module):
         return self.whole + 0
 
 
+class Kept(nn.Module):
+    """Numbers and tensors that forward sets anew, while what held the old ones keeps them."""
+
+    count: int
+    share: float
+    isLate: bool
+
+    def __init__(self):
+        super().__init__()
+        self.count, self.share, self.isLate = 0, 1.0, False
+        self.register_buffer("last", torch.zeros(2))
+        self.register_buffer("runs", torch.zeros((), dtype=torch.long))
+        self.norm = nn.BatchNorm1d(2, momentum=None)
+
+    def forward(self, x):
+        before = self.last
+        self.last = self.last * 0.5 + x[0]
+        self.last += 1
+        self.runs += 1
+        self.count += 2
+        self.share = self.share * 0.5
+        late = self.isLate
+        self.isLate = self.count > 3
+        return before + 0, self.last * self.share, self.runs * self.count, torch.tensor(late), self.norm(x)
+
+
+class Backwards(nn.Module):
+    """Lists from their ends; tensors of numbers, which forward writes."""
+
+    def forward(self, x):
+        parts = [x, x + 1, x + 2, x * 3]
+        sizes = x.shape[::-1]
+        made = torch.tensor([1.0, 2.0, 3.0])
+        twice = made.mul_(2)
+        made[0] = 7.0
+        count = torch.tensor([x.size(0), 5])
+        count += 1
+        return (torch.cat(parts[::-1]), torch.cat(parts[-1:0:-2]), torch.cat(parts[1::-1]), x.reshape(sizes), x * twice, count,
+                torch.tensor([len("abcdef"[4:0:-3])]))
+
+
+class Packed(nn.Module):
+    """Sequences of several lengths, in any order, through layers of two kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(3, 2)
+
+    def forward(self, x, y):
+        packed = nn.utils.rnn.pack_padded_sequence(x, y, batch_first=True, enforce_sorted=False)
+        w, (h, c) = self.lstm(packed)
+        w, counts = nn.utils.rnn.pad_packed_sequence(w, batch_first=True, padding_value=-1.0, total_length=6)
+        z, g = self.gru(packed)
+        z, _ = nn.utils.rnn.pad_packed_sequence(z)
+        return w, counts, h, c, z, g
+
+
+class Parts(nn.Module):
+    """Numbers of tensors that follow from operands, and sizes that a trace computes in floats."""
+
+    def forward(self, x):
+        small = F.interpolate(x, scale_factor=0.5, mode="area")
+        a, b, c = torch.tensor_split(x[0], torch.tensor([1, 3]), dim=1)
+        d, e = torch.tensor_split(x[0], torch.tensor(2), dim=1)
+        f, g = torch.split_with_sizes_copy(x[0], [1, 4], dim=1)
+        (at,) = torch.nonzero(x[0, 0, 0], as_tuple=True)
+        up, along = torch.gradient(x[0])
+        return small, a, b, c, d, e, f, g, at, up, along
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -274,3 +345,13 @@ for name, model, count in (("cached", Cached, 3), ("laid", Laid, 1)):
         again = torch.jit.load(io.BytesIO(buffer.getvalue()))
         write(name + suffix, module, [x], want=[again(x) for _ in range(count)][-1])
 write("shared", torch.jit.script(Shared()))
+x = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25]])
+module, buffer = torch.jit.script(Kept()), io.BytesIO()
+torch.jit.save(module, buffer)
+again = torch.jit.load(io.BytesIO(buffer.getvalue()))
+write("kept", module, [x], want=[again(x) for _ in range(3)][-1])
+write("backwards", torch.jit.script(Backwards()), [R(2, 3)])
+x, lengths = R(3, 5, 3), torch.tensor([2, 5, 3])
+write("packed", torch.jit.script(Packed().eval()), [x, lengths])
+write("packed_traced", torch.jit.trace(Packed().eval(), (x, lengths), check_trace=False), [x, lengths])
+write("parts", torch.jit.trace(Parts(), R(1, 2, 5), check_trace=False), [R(1, 2, 5)])
