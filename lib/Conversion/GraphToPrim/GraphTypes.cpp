@@ -35,6 +35,11 @@ void Converter::addArguments(graph::FuncOp source, Block &block) {
 
 /// A node whose results are not used yet, but will be, and that may write tensors: the pass that makes values of writes
 /// has not run. What is written keeps its type.
+static bool hasRunning(graph::NodeOp node) {
+  auto names = dyn_cast_or_null<ArrayAttr>(node.getNodeAttr("arg_names"));
+  return names && llvm::is_contained(names.getAsValueRange<StringAttr>(), "running_mean");
+}
+
 void Converter::convertEarly(graph::NodeOp node) {
   if (const torch::Schema *schema = torch::findSchema(node.getDomain(), node.getOpType());
       schema && schema->writes() && schema->results.size() == node->getNumResults()) {
@@ -56,12 +61,21 @@ void Converter::convertEarly(graph::NodeOp node) {
   OpBuilder b(node);
   b.setInsertionPointAfter(node);
   auto use = graph::NodeOp::create(b, node.getLoc(), "tc", "use", 1, TypeRange(), node.getOutputs());
+  // What norms write in training is for functionalisation; what they give has the type that it has outside of it.
+  const DictionaryAttr given = node.getAttrs();
+  NamedAttrList attributes(given);
+  if (StringRef(node.getOpType()).ends_with("_norm.default"))
+    for (StringRef mode : {"training", "use_input_stats"})
+      if (auto flag = dyn_cast_or_null<BoolAttr>(given.get(mode)); flag && hasRunning(node))
+        attributes.set(mode, builder.getBoolAttr(false));
+  node.setAttrsAttr(attributes.getDictionary(node.getContext()));
   isEarly = true;
   const size_t known = hostNodes ? hostNodes->size() : 0;
   convertNode(node);
   if (hostNodes && hostNodes->size() > known)
     convertNode(node); // by the function that computes it
   isEarly = false;
+  node.setAttrsAttr(given);
   use.erase();
 }
 

@@ -98,6 +98,7 @@ bool Interpreter::keepAttribute(Held *object, StringRef name) {
   if (kind != Kind::Tensor) {
     state = materialize(value);
     state.getDefiningOp()->setAttr(graph::kStateAttr, builder.getStringAttr(key));
+    state.getDefiningOp()->setAttr(graph::kFreshAttr, builder.getUnitAttr());
   } else if (value.isTensor() && value.graph && stateOf(value.graph) == key && !isQuantized(value)) {
     state = value.graph;
   } else {

@@ -423,9 +423,10 @@ std::string Functionalizer::whyNotWritable(View *view) {
   if (view->memory->home != region || (argument && !isa<FuncOp>(argument.getOwner()->getParentOp())))
     return "writes \"" + nodeNameOf(root) +
            "\" inside control flow, where it was made outside of it; return the new value from the branch or the loop";
-  if (auto constant = root.getDefiningOp<ConstantOp>())
+  if (auto constant = root.getDefiningOp<ConstantOp>(); constant && !constant->hasAttr(kFreshAttr))
     for (auto other : function.getOps<ConstantOp>())
-      if (other != constant && other.getValue() == constant.getValue() && !other->use_empty())
+      if (other != constant && other.getValue() == constant.getValue() && !other->use_empty() &&
+          !other->hasAttr(kFreshAttr))
         return "writes \"" + nodeNameOf(root) + "\", whose memory \"" + nodeNameOf(other.getResult()) +
                "\" is, too; give the model two tensors";
   for (View *place = view; place->parent; place = place->parent) {
@@ -886,7 +887,7 @@ void Functionalizer::returnWritten() {
     auto constant = memory.origin.getDefiningOp<ConstantOp>();
     if (memory.version == 0 || memory.home != &function.getBody() || (!constant && !isa<BlockArgument>(memory.origin)))
       continue;
-    if (constant && constant->hasAttr(kFreshAttr))
+    if (constant && constant->hasAttr(kFreshAttr) && !constant->hasAttr(kStateAttr))
       continue;
     Value value = read(memory.root, memory.writer);
     std::string name = nodeNameOf(memory.origin);

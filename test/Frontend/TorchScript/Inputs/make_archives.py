@@ -244,6 +244,18 @@ class Shared(nn.Module):
         return self.whole + 0
 
 
+class Counter(nn.Module):
+    count: int
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def forward(self, x):
+        self.count += 1
+        return x + self.count
+
+
 class Kept(nn.Module):
     """Numbers and tensors that forward sets anew, while what held the old ones keeps them."""
 
@@ -256,7 +268,8 @@ class Kept(nn.Module):
         self.count, self.share, self.isLate = 0, 1.0, False
         self.register_buffer("last", torch.zeros(2))
         self.register_buffer("runs", torch.zeros((), dtype=torch.long))
-        self.norm = nn.BatchNorm1d(2, momentum=None)
+        self.norm, self.again = nn.BatchNorm1d(2, momentum=None), nn.BatchNorm1d(2)
+        self.first, self.second = Counter(), Counter()
 
     def forward(self, x):
         before = self.last
@@ -267,7 +280,8 @@ class Kept(nn.Module):
         self.share = self.share * 0.5
         late = self.isLate
         self.isLate = self.count > 3
-        return before + 0, self.last * self.share, self.runs * self.count, torch.tensor(late), self.norm(x)
+        counted = self.first(self.second(self.first(x)))
+        return before + 0, self.last * self.share, self.runs * self.count, torch.tensor(late), self.again(self.norm(x)), counted
 
 
 class Backwards(nn.Module):
@@ -277,7 +291,8 @@ class Backwards(nn.Module):
         parts = [x, x + 1, x + 2, x * 3]
         sizes = x.shape[::-1]
         made = torch.tensor([1.0, 2.0, 3.0])
-        twice = made.mul_(2)
+        twice, other = made.mul_(2), torch.tensor([1.0, 2.0, 3.0])
+        twice = twice + other
         made[0] = 7.0
         count = torch.tensor([x.size(0), 5])
         count += 1

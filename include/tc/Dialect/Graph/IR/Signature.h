@@ -33,7 +33,7 @@ inline constexpr llvm::StringLiteral kSizesAttr = "graph.sizes";
 inline constexpr llvm::StringLiteral kStateAttr = "graph.state";
 /// Of a state: the name of another one that lies in the same memory in part.
 inline constexpr llvm::StringLiteral kSharesAttr = "graph.shares";
-/// Of a constant: each run makes it anew, so that the program may write it.
+/// Of a constant: memory of its own, which a run may write. If it is no state, each run makes it anew.
 inline constexpr llvm::StringLiteral kFreshAttr = "graph.fresh";
 /// Nodes that stand for no operator of a framework.
 inline constexpr llvm::StringLiteral kOwnDomain = "tc";
