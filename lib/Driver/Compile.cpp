@@ -28,6 +28,7 @@
 #include "tc/Support/OutputFile.h"
 #include "tc/Support/Progress.h"
 #include "tc/Support/Threads.h"
+#include "tc/Support/ToolText.h"
 #include "tc/Target/Reference/Reference.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -105,7 +106,7 @@ private:
   int internalError(StringRef what);
   int fail(ExitCode code, const Twine &sentence) {
     progress::clear();
-    errors << sentence << "\n";
+    errors << printable(sentence.str()) << "\n";
     return code;
   }
   void warn(const Twine &sentence) { fail(kDone, "tc-compile: warning: " + sentence); }
@@ -304,8 +305,13 @@ void Compiler::report(Diagnostic &diagnostic) {
   auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
   if (names.empty() && place && place.getFilename() == request.model)
     line += llvm::formatv("line {0}, column {1}: ", place.getLine(), place.getColumn());
-  if (!names.empty() && !names.front().empty() && !StringRef(text).contains(("\"" + names.front() + "\"").str()))
-    line += ("node \"" + names.front() + "\": ").str();
+  // A name may hold ends of lines.
+  std::string name = names.empty() ? "" : names.front().str(), shown = name;
+  llvm::replace(shown, '\n', '?');
+  for (size_t at = shown == name ? std::string::npos : text.find(name); at != std::string::npos; at = text.find(name))
+    text.replace(at, name.size(), shown);
+  if (!shown.empty() && !StringRef(text).contains("\"" + shown + "\""))
+    line += "node \"" + shown + "\": ";
   // One line: what MLIR appends (the op's text) is for developers.
   line += StringRef(text).split('\n').first;
   for (Diagnostic &note : diagnostic.getNotes()) {
@@ -316,7 +322,7 @@ void Compiler::report(Diagnostic &diagnostic) {
     failures.emplace_back(base::getErrorKind(diagnostic), line);
   if (!quiet) {
     progress::clear();
-    errors << line << "\n";
+    errors << printable(line) << "\n";
   }
 }
 

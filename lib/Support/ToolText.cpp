@@ -197,6 +197,16 @@ std::string tc::makeManPage(const ToolText &tool) {
   return page + others + "\n";
 }
 
+std::string tc::printable(std::string message) {
+  constexpr size_t kMost = 4000, kEnd = 1000;
+  if (message.size() > kMost)
+    message.replace(kMost - kEnd, message.size() - kMost, " ... ");
+  for (char &c : message)
+    if ((static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7f')
+      c = '?';
+  return message;
+}
+
 std::string tc::generate(const ToolText &tool, const std::string &what) {
   return what == "bash"   ? makeBashCompletion(tool)
          : what == "zsh"  ? makeZshCompletion(tool)

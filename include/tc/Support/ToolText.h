@@ -54,6 +54,10 @@ std::string makeBashCompletion(const ToolText &tool);
 std::string makeZshCompletion(const ToolText &tool);
 std::string makeFishCompletion(const ToolText &tool);
 
+/// A message as a terminal may show it: control characters, which names in models may hold, are question marks, and the
+/// middle of what is longer than 4,000 bytes is left out. Ends of lines stay.
+std::string printable(std::string message);
+
 /// What --generate prints, which takes "bash", "zsh", "fish" or "man"; empty for another word.
 std::string generate(const ToolText &tool, const std::string &what);
 /// The option --generate itself.
