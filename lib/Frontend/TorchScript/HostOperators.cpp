@@ -78,7 +78,7 @@ StringRef tc::torchscript::describe(const PyValue &value) {
   case Kind::Enum:
     return "an enum";
   case Kind::Uninitialized:
-    return "a variable that is not set";
+    return "a variable that not both branches of a condition over data set alike";
   case Kind::Function:
   case Kind::Method:
   case Kind::Operator:

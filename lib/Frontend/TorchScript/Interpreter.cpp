@@ -525,7 +525,7 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
       discard(branch.region);
   });
   llvm::DenseMap<StringRef, PyValue> before = frame->locals;
-  uint64_t outerBirth = branchBirth;
+  uint64_t outerBirth = branchBirth, firstBirth = pool.size() + 1;
   // First the one that raises at once, if any: the other one then needs no region.
   const int first = !raisesOnly(blocks[0]) && raisesOnly(blocks[1]);
   for (int which : {first, 1 - first}) {
@@ -548,7 +548,8 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
   for (int which : {0, 1})
     if (branches[which].flow == Flow::Raised)
       return check(which);
-  llvm::SmallVector<std::pair<StringRef, Kind>> merged;
+  using Make = std::function<PyValue(mlir::ValueRange)>;
+  llvm::SmallVector<std::pair<StringRef, Make>> merged;
   llvm::SmallVector<mlir::Value> yields[2];
   auto makeIf = [&] {
     mlir::Location loc = locationOf("if", stmt.at);
@@ -557,14 +558,14 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
       builder.setInsertionPointToEnd(&branches[which].region.front());
       graph::YieldOp::create(builder, loc, yields[which]);
     }
-    llvm::SmallVector<Type> types(merged.size(), base::UnknownType::get(builder.getContext()));
+    llvm::SmallVector<Type> types(yields[0].size(), base::UnknownType::get(builder.getContext()));
     auto node = graph::NodeOp::create(builder, loc, "ai.onnx", "If", 19, types, materialize(condition), {},
                                       {"then_branch", "else_branch"});
     node.getGraphs()[0].takeBody(branches[0].region);
     node.getGraphs()[1].takeBody(branches[1].region);
     spreadUnknown(node);
-    for (auto [i, entry] : llvm::enumerate(merged))
-      frame->locals[entry.first] = PyValue::ofGraph(entry.second, node.getOutputs()[i]);
+    for (auto &[name, make] : merged)
+      frame->locals[name] = make(node.getOutputs());
   };
   if (branches[0].flow != Flow::Next || branches[1].flow != Flow::Next) {
     refuse("If", stmt.at,
@@ -573,6 +574,67 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
            condition);
     return makeIf(), Flow::Failed;
   }
+  auto mergeLeaf = [&](const PyValue &a, const PyValue &b, Kind kind) -> Make {
+    for (int which : {0, 1}) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(&branches[which].region.front());
+      mlir::Value value = materialize(which == 0 ? a : b);
+      if (!value)
+        return nullptr;
+      yields[which].push_back(value);
+    }
+    return [kind, i = yields[0].size() - 1](mlir::ValueRange outputs) { return PyValue::ofGraph(kind, outputs[i]); };
+  };
+  // Lists that a branch made are made anew from what both hold, once for all of their names.
+  llvm::DenseMap<std::pair<Held *, Held *>, std::shared_ptr<Held *>> made;
+  llvm::DenseMap<Held *, Held *> partners;
+  constexpr int kMaxDepth = 16;
+  std::function<Make(const PyValue &, const PyValue &, int)> merge = [&](const PyValue &a, const PyValue &b,
+                                                                         int depth) -> Make {
+    if (isSame(a, b) && !a.graph)
+      return [a](mlir::ValueRange) { return a; };
+    if (a.isScalar() && b.isScalar()) {
+      PyValue sides[2] = {a, b};
+      const bool isBool = (a.is(Kind::Bool) || a.is(Kind::SymBool)) && (b.is(Kind::Bool) || b.is(Kind::SymBool));
+      const Kind kind = isBool ? Kind::SymBool : a.isIntLike() && b.isIntLike() ? Kind::SymInt : Kind::SymFloat;
+      for (PyValue &side : sides)
+        if (kind == Kind::SymFloat && side.isNumber())
+          side = PyValue::ofFloat(side.asDouble());
+      return mergeLeaf(sides[0], sides[1], kind);
+    }
+    if (a.isTensor() && b.isTensor() && !isQuantized(a) && !isQuantized(b))
+      return mergeLeaf(a, b, Kind::Tensor);
+    const bool isList = a.is(Kind::List) || a.is(Kind::Dict);
+    if (a.kind != b.kind || !(isList || a.is(Kind::Tuple)) || depth == kMaxDepth ||
+        a.held->items.size() != b.held->items.size() || a.held->keys.size() != b.held->keys.size() ||
+        a.held->type != b.held->type)
+      return nullptr;
+    // One that was there before has other names, too; so has one that stands beside two of the other branch.
+    for (auto [one, other] : {std::pair(a.held, b.held), std::pair(b.held, a.held)})
+      if (isList && (one->birth < firstBirth || partners.try_emplace(one, other).first->second != other))
+        return nullptr;
+    for (auto [one, other] : llvm::zip(a.held->keys, b.held->keys))
+      if (!isSame(one, other))
+        return nullptr;
+    auto &known = made[{a.held, b.held}];
+    if (known)
+      return [slot = known, kind = a.kind](mlir::ValueRange) { return PyValue::ofHeld(kind, *slot); };
+    auto slot = std::make_shared<Held *>(nullptr);
+    std::vector<Make> items;
+    for (auto [one, other] : llvm::zip(a.held->items, b.held->items)) {
+      items.push_back(merge(one, other, depth + 1));
+      if (!items.back())
+        return nullptr;
+    }
+    made[{a.held, b.held}] = slot;
+    return [this, slot, items, kind = a.kind, like = a.held](mlir::ValueRange outputs) {
+      Held *held = newHeld();
+      held->text = like->text, held->type = like->type, held->file = like->file, held->keys = like->keys;
+      for (const Make &item : items)
+        held->items.push_back(item(outputs));
+      return PyValue::ofHeld(kind, *slot = held);
+    };
+  };
   // Variables that both branches set; what one alone sets is not read afterwards.
   llvm::SmallVector<StringRef> names;
   for (auto &entry : branches[0].locals)
@@ -602,7 +664,6 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
       }
       continue;
     }
-    Kind kind = Kind::Tensor;
     if (isQuantized(a) || isQuantized(b)) {
       refuse("If", stmt.at,
              "a branch that only the data of a run decide gives a quantised tensor, which is not supported; dequantise "
@@ -610,31 +671,24 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
              condition);
       return merged.clear(), yields[0].clear(), yields[1].clear(), makeIf(), Flow::Failed;
     }
-    if (a.isScalar() && b.isScalar()) {
-      bool isBool = (a.is(Kind::Bool) || a.is(Kind::SymBool)) && (b.is(Kind::Bool) || b.is(Kind::SymBool));
-      kind = isBool ? Kind::SymBool : a.isIntLike() && b.isIntLike() ? Kind::SymInt : Kind::SymFloat;
-      for (PyValue *v : {&a, &b})
-        if (kind == Kind::SymFloat && v->isNumber())
-          *v = PyValue::ofFloat(v->asDouble());
-    } else if (!a.isTensor() || !b.isTensor()) {
-      // Temporaries of the branches, which have the same name by chance, stay unset.
-      if (a.kind == b.kind || a.isNone() || b.isNone()) {
-        PyValue later;
-        later.kind = Kind::Uninitialized;
-        frame->locals[name] = later;
-        continue;
-      }
+    const size_t count = yields[0].size();
+    auto madeBefore = made;
+    Make make = merge(a, b, 0);
+    if (hasFailed())
+      return Flow::Failed;
+    if (make) {
+      merged.push_back({name, std::move(make)});
       continue;
     }
-    for (int which : {0, 1}) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToEnd(&branches[which].region.front());
-      mlir::Value value = materialize(which == 0 ? a : b);
-      if (!value)
-        return Flow::Failed;
-      yields[which].push_back(value);
+    made = std::move(madeBefore);
+    for (auto &yielded : yields)
+      yielded.truncate(count);
+    // Temporaries of the branches, which have the same name by chance, stay unset.
+    if (a.kind == b.kind || a.isNone() || b.isNone()) {
+      PyValue later;
+      later.kind = Kind::Uninitialized;
+      frame->locals[name] = later;
     }
-    merged.push_back({name, kind});
   }
   if (merged.empty() && branches[0].region.front().empty() && branches[1].region.front().empty())
     return Flow::Next;

@@ -5,7 +5,7 @@
 They are rewritten without debug information, so that they stay small; the code and the pickles are PyTorch's."""
 import io, os, warnings, zipfile
 from enum import Enum
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 import torch
 import torch.nn as nn
@@ -330,6 +330,39 @@ class Parts(nn.Module):
         return small, a, b, c, d, e, f, g, at, up, along
 
 
+class Chosen(nn.Module):
+    """Tuples, lists and dicts of branches that data choose between, written to later by one of two names."""
+
+    def early(self, x, yes: bool) -> Tuple[torch.Tensor, Tuple[torch.Tensor, int]]:
+        if yes:
+            return x, (x + 1, 3)
+        return x * 2, (x * 3, 4)
+
+    def lists(self, x, yes: bool):
+        if yes:
+            a = [x, x + 1]
+            b = a
+        else:
+            a = [x + 2, x]
+            b = a
+        a[0] = a[0] * 100
+        return b[0] + a[1]
+
+    def dicts(self, x, yes: bool):
+        if yes:
+            d = {"a": x, "b": x + 1}
+        else:
+            d = {"a": x - 1, "b": x}
+        d["c"] = d["a"] * d["b"]
+        return d["c"]
+
+    def forward(self, x):
+        yes = bool(x.sum() > 0)
+        a, (b, n) = self.early(x, yes)
+        c, (d, m) = self.early(x, not yes)
+        return (a, b * n, c, d * m, self.lists(x, yes), self.lists(x, not yes), self.dicts(x, yes), self.dicts(x, not yes))
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -370,3 +403,4 @@ x, lengths = R(3, 5, 3), torch.tensor([2, 5, 3])
 write("packed", torch.jit.script(Packed().eval()), [x, lengths])
 write("packed_traced", torch.jit.trace(Packed().eval(), (x, lengths), check_trace=False), [x, lengths])
 write("parts", torch.jit.trace(Parts(), R(1, 2, 5), check_trace=False), [R(1, 2, 5)])
+write("chosen", torch.jit.script(Chosen()), [R(2, 3)])
