@@ -36,6 +36,17 @@ using tc::artifact::WeightSink;
 
 namespace {
 
+/// f32 as host.constant's `tf32` has it: the nearest of 11 significant bits, as cvt.rna.tf32 takes it.
+llvm::Error writeRounded(ArrayRef<uint8_t> chunk, WeightSink sink) {
+  constexpr uint32_t kExponent = 0x7f800000, kHalf = 0x1000, kKept = 0xffffe000;
+  std::vector<uint32_t> words(chunk.size() / sizeof(uint32_t));
+  std::memcpy(words.data(), chunk.data(), chunk.size());
+  for (uint32_t &word : words)
+    if ((word & kExponent) != kExponent) // infinities and what is no number stay
+      word = (word + kHalf) & kKept;
+  return sink(ArrayRef(reinterpret_cast<const uint8_t *>(words.data()), chunk.size()));
+}
+
 /// Floats of at most 32 bits as f32.
 std::vector<float> toFloats(ArrayRef<char> bytes, FloatType type) {
   const unsigned size = type.getWidth() / 8;
@@ -346,17 +357,20 @@ llvm::Error Assembler::addWeights() {
     AffineMap map;
     RankedTensorType type;
     SmallVector<double> transform;
+    bool tf32;
   };
   std::map<int64_t, Constant> constants; // by offset; equal ones share it
   module.walk([&](Operation *op) {
     Attribute data;
     AffineMap map;
     SmallVector<double> transform;
+    bool tf32 = false;
     if (auto constant = dyn_cast<host::ConstantOp>(op)) {
       data = constant.getData();
       map = constant.getMap().value_or(AffineMap());
       if (DenseElementsAttr matrix = constant.getTransformAttr())
         llvm::append_range(transform, matrix.getValues<double>());
+      tf32 = constant.getTf32();
     } else if (auto constant = dyn_cast<prim::ConstantOp>(op)) {
       data = constant.getValue();
     }
@@ -367,7 +381,7 @@ llvm::Error Assembler::addWeights() {
     // An empty constant stands where the next one does.
     if (cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() == 0)
       return;
-    constants.insert({offset, {data, map, cast<RankedTensorType>(op->getResult(0).getType()), transform}});
+    constants.insert({offset, {data, map, cast<RankedTensorType>(op->getResult(0).getType()), transform, tf32}});
   });
   for (auto &[offset, constant] : constants) {
     llvm::Expected<ArrayRef<char>> bytes = bytesOf(constant.data);
@@ -376,7 +390,9 @@ llvm::Error Assembler::addWeights() {
     auto dataType = cast<RankedTensorType>(cast<TypedAttr>(constant.data).getType());
     int64_t size = cast<AffineConstantExpr>(host::getSizeBytes(constant.type)).getValue();
     Segment segment;
-    if (!constant.map || constant.map.isIdentity()) {
+    if (constant.tf32 && (!dataType.getElementType().isF32() || !constant.map))
+      return llvm::createStringError("a constant that is rounded to TF32 is of f32 and has a map");
+    if (!constant.tf32 && (!constant.map || constant.map.isIdentity())) {
       if (int64_t(bytes->size()) != size)
         return llvm::createStringError("a constant without a map changes its size");
       segment = Segment::bytes(StringRef(bytes->data(), bytes->size()));
@@ -392,7 +408,9 @@ llvm::Error Assembler::addWeights() {
                                           constant.transform.size() % constant.type.getDimSize(0) != 0))
         return llvm::createStringError("the transform of a constant does not fit its type");
       segment = Segment::callback(
-          size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink sink) {
+          size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink all) {
+            auto rounded = [&](ArrayRef<uint8_t> chunk) { return writeRounded(chunk, all); };
+            const WeightSink sink = constant.tf32 ? WeightSink(rounded) : all;
             if (!constant.transform.empty()) {
               const std::vector<float> floats = toFloats(bytes, cast<FloatType>(dataType.getElementType()));
               return driver::rearrangeTransformed(floats, dataType.getShape(), constant.map, constant.type.getShape(),

@@ -364,8 +364,7 @@ int Compiler::failedPasses(StringRef what) {
   if (kind != base::ErrorKind::Unsupported)
     return kWrongUse;
   if (isCuda(options.target))
-    fail(kDone, request.model +
-                    ": note: GPUs get code for a first set of operators yet; --target cpu compiles the model for CPUs");
+    fail(kDone, request.model + ": note: what GPUs alone have no code for, --target cpu compiles for CPUs");
   return kUnsupported;
 }
 

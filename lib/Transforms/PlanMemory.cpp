@@ -71,7 +71,7 @@ AffineExpr divideExact(AffineExpr expr, int64_t divisor) {
 
 /// What the functions of a module share: constants, by what they hold, and states.
 struct Shared {
-  llvm::MapVector<std::tuple<Attribute, Attribute, Attribute, Type>, PlaceAttr> weights;
+  llvm::MapVector<std::tuple<Attribute, Attribute, Attribute, Attribute, Type>, PlaceAttr> weights;
   int64_t weightsBytes = 0;
   llvm::StringMap<int64_t> states; ///< numbers by name
 };
@@ -249,11 +249,12 @@ void Planner::makeBuffers() {
       ids[read.getResult()] = entry->second;
       return;
     }
-    Attribute data, map, transform;
+    Attribute data, map, transform, tf32;
     if (auto constantOp = dyn_cast<ConstantOp>(op)) {
       data = constantOp.getData();
       map = constantOp.getMapAttr();
       transform = constantOp.getTransformAttr();
+      tf32 = constantOp.getTf32Attr();
     } else if (auto constantOp = dyn_cast<prim::ConstantOp>(op)) {
       data = constantOp.getValue();
     }
@@ -264,7 +265,7 @@ void Planner::makeBuffers() {
       Type type = op->getResult(0).getType();
       AffineExpr bytes = getSizeBytes(type);
       // Equal constants are stored once.
-      PlaceAttr &place = shared.weights[{data, map, transform, type}];
+      PlaceAttr &place = shared.weights[{data, map, transform, tf32, type}];
       if (!place) {
         place = makePlace(PlaceKind::Weights, 0, constant(shared.weightsBytes));
         shared.weightsBytes += llvm::alignTo(cast<AffineConstantExpr>(bytes).getValue(), kAlign);

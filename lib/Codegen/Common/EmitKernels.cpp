@@ -217,8 +217,9 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       for (const PackedInput &input : inputs) {
         Value constant = region.getInputs()[input.input];
         auto type = cast<RankedTensorType>(constant.getType());
-        if (constant.getDefiningOp<prim::ConstantOp>() && !input.transform && isReadableLayout(input.map) &&
-            type.hasStaticShape() && type.getNumElements() * type.getElementTypeBitWidth() / 8 >= kSharedBytes)
+        if (constant.getDefiningOp<prim::ConstantOp>() && !input.transform && !input.tf32 &&
+            isReadableLayout(input.map) && type.hasStaticShape() &&
+            type.getNumElements() * type.getElementTypeBitWidth() / 8 >= kSharedBytes)
           packed.try_emplace(constant, input);
       }
     }
@@ -335,11 +336,11 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
   /// Fails where two schedules of a region read a constant in different layouts: it would be stored twice.
   static LogicalResult checkLayouts(const RegionProblem &problem, GeneratorOfSchedule generatorOf) {
     kernel::RegionOp region = problem.getOp();
-    using Layout = std::tuple<AffineMap, Type, Attribute>; // null: as it is
+    using Layout = std::tuple<AffineMap, Type, Attribute, bool>; // null: as it is
     auto layoutsOf = [&](kernel::ScheduleAttr schedule) {
       SmallVector<Layout> layouts(region.getInputs().size());
       for (const PackedInput &input : packingOf(problem, schedule, generatorOf))
-        layouts[input.input] = {input.map, input.type, input.transform};
+        layouts[input.input] = {input.map, input.type, input.transform, input.tf32};
       return layouts;
     };
     const SmallVector<kernel::ScheduleAttr> schedules = schedulesOf(region);
@@ -371,10 +372,13 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
         AffineMapAttr map = found == packed.end() ? AffineMapAttr() : AffineMapAttr::get(found->second.map);
         Type type = found == packed.end() ? input.getType() : Type(found->second.type);
         DenseElementsAttr transform;
-        if (found != packed.end())
+        bool tf32 = false;
+        if (found != packed.end()) {
           transform = found->second.transform;
+          tf32 = found->second.tf32;
+        }
         inputs.push_back(
-            host::ConstantOp::create(outside, constant.getLoc(), type, constant.getValue(), map, transform));
+            host::ConstantOp::create(outside, constant.getLoc(), type, constant.getValue(), map, transform, tf32));
       } else {
         inputs.push_back(input);
       }

@@ -523,6 +523,60 @@ struct Atan2Pattern : public OpRewritePattern<math::Atan2Op> {
   }
 };
 
+/// erf x of f32 on GPUs, whose exponential is one instruction: x + x p(x^2) up to 1, 1 - 2^q(|x|) beyond; minimax but
+/// for the nodes' choice, at most 2 units in the last place. The general form selects coefficients, one by one.
+struct ErfGpuPattern : public OpRewritePattern<math::ErfOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &b) const override {
+    const Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return b.notifyMatchFailure(op, "is of another type");
+    const Location loc = op.getLoc();
+    auto constant = [&](double value) -> Value {
+      const auto one = b.getF32FloatAttr(float(value));
+      auto vector = dyn_cast<VectorType>(type);
+      return arith::ConstantOp::create(
+          b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, Attribute(one))) : TypedAttr(one));
+    };
+    auto polynomial = [&](Value x, ArrayRef<double> coefficients) {
+      Value p = constant(coefficients.front());
+      for (double coefficient : coefficients.drop_front())
+        p = math::FmaOp::create(b, loc, p, x, constant(coefficient));
+      return p;
+    };
+    auto exp2 = [&](Value x) -> Value {
+      return LLVM::InlineAsmOp::create(b, loc, x.getType(), x, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
+                                       /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                       LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
+          .getRes();
+    };
+    const Value x = op.getOperand(), magnitude = math::AbsFOp::create(b, loc, x), one = constant(1);
+    const Value p =
+        polynomial(arith::MulFOp::create(b, loc, x, x), {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
+                                                         0.112835944, -0.37612626, 0.128379167});
+    const Value near = math::FmaOp::create(b, loc, p, x, x);
+    // Beyond 4 the result is 1; what is no number stays.
+    const Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, magnitude, constant(4));
+    const Value clamped = arith::SelectOp::create(b, loc, isFar, constant(4), magnitude);
+    const Value q = polynomial(clamped, {2.36753272e-06, -6.65578045e-05, 0.000861922919, -0.00687083881, 0.038129203,
+                                         -0.158831537, -0.911512613, -1.63059294, 0.000464277051});
+    Value power;
+    if (auto vector = dyn_cast<VectorType>(type)) {
+      SmallVector<Value> lanes;
+      for (int64_t i = 0; i < vector.getNumElements(); ++i)
+        lanes.push_back(exp2(vector::ExtractOp::create(b, loc, q, i)));
+      power = vector::FromElementsOp::create(b, loc, vector, lanes);
+    } else {
+      power = exp2(q);
+    }
+    const Value far = math::CopySignOp::create(b, loc, arith::SubFOp::create(b, loc, one, power), x);
+    const Value isNear = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, magnitude, one);
+    b.replaceOpWithNewOp<arith::SelectOp>(op, isNear, near, far);
+    return success();
+  }
+};
+
 struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<ExpandFunctionsPass> {
   void runOnOperation() override {
     host::VariantOp variant = getOperation();
@@ -559,6 +613,8 @@ struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<Expan
         expand(variant, std::move(first));
         patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ErfAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
       }
+      if (variant.getDevice() == machine::DeviceKind::Cuda)
+        patterns.add<ErfGpuPattern>(context, /*benefit=*/3);
       patterns.add<Atan2Pattern, RemainderPattern, ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern,
                    ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context,
                                                                                                   /*benefit=*/2);

@@ -29,12 +29,13 @@
 namespace tc::codegen {
 
 /// A constant input that the kernel wants in another layout: host.constant with `map` and, if not null, `transform`,
-/// result type `type`.
+/// result type `type`; `tf32`: rounded to the numbers that tensor cores take.
 struct PackedInput {
   unsigned input;
   mlir::AffineMap map;
   mlir::RankedTensorType type;
   mlir::DenseElementsAttr transform = {};
+  bool tf32 = false;
 };
 
 /// One host.launch. Its inputs are the region's inputs, then the temporaries of the launches before it; its outputs are

@@ -20,6 +20,8 @@ namespace {
 
 /// A thread has two rows of a fragment, eight apart, and of every eight columns two neighbours.
 constexpr int64_t kRows = 2, kRowDistance = 8, kPerBlock = 4;
+/// Maxima and sums of a row that are under way at once.
+constexpr size_t kSideBySide = 4;
 
 class BlockCode {
 public:
@@ -327,26 +329,36 @@ void BlockCode::hideScores(Value firstS, SmallVector<Value> &scores) const {
 SmallVector<Value> BlockCode::takeWeights(ArrayRef<Value> scores, State &state, SmallVector<Value> &factors) const {
   SmallVector<Value> words(scores.size() / 2);
   auto combineMax = [&](Value x, Value y) { return max(x, y); };
+  auto combineSum = [&](Value x, Value y) { return add(x, y); };
   for (int64_t half = 0; half < kRows; ++half) {
     auto of = [&](size_t block, int64_t i) { return scores[block * kPerBlock + half * 2 + i]; };
     const size_t blocks = scores.size() / kPerBlock;
-    Value largest = max(of(0, 0), of(0, 1));
-    for (size_t block = 1; block < blocks; ++block)
-      largest = max(max(largest, of(block, 0)), of(block, 1));
+    // Several side by side: each waits for the one before.
+    SmallVector<Value> largestOf(kSideBySide), sumOf(kSideBySide);
+    auto combineInto = [&](Value &all, Value x, llvm::function_ref<Value(Value, Value)> combine) {
+      all = all ? combine(all, x) : x;
+    };
+    for (size_t block = 0; block < blocks; ++block)
+      combineInto(largestOf[block % kSideBySide], max(of(block, 0), of(block, 1)), combineMax);
+    Value largest;
+    for (Value part : ArrayRef(largestOf).take_front(blocks))
+      combineInto(largest, part, combineMax);
     largest = max(state.largest[half], acrossRow(largest, combineMax));
     // Where nothing has been seen yet, exponents are those of minus infinity.
     const Value base = select(compare(arith::CmpFPredicate::OEQ, largest, minusInfinity()), f(0), largest);
     const Value scale = f(exponentScale), offset = mul(base, f(-exponentScale));
     auto exponential = [&](Value score) { return exp2(e, math::FmaOp::create(b, e.loc(), score, scale, offset)); };
     const Value factor = exponential(state.largest[half]);
-    Value sum = mul(state.sums[half], factor);
     for (size_t block = 0; block < blocks; ++block) {
       const Value x = exponential(of(block, 0)), y = exponential(of(block, 1));
-      sum = add(sum, add(x, y));
+      combineInto(sumOf[block % kSideBySide], add(x, y), combineSum);
       const Value two = vector::FromElementsOp::create(b, e.loc(), VectorType::get({2}, f32), ValueRange{x, y});
       const Value narrow = arith::TruncFOp::create(b, e.loc(), VectorType::get({2}, p.element), two);
       words[block * 2 + half] = LLVM::BitcastOp::create(b, e.loc(), b.getI32Type(), narrow);
     }
+    Value sum = mul(state.sums[half], factor);
+    for (Value part : ArrayRef(sumOf).take_front(blocks))
+      sum = add(sum, part);
     state.sums[half] = sum;
     state.largest[half] = largest;
     factors.push_back(factor);

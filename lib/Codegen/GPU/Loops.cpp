@@ -59,9 +59,9 @@ void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Val
   });
 }
 
-/// Rows of one output, with reductions along them.
+/// Rows of outputs of equal sizes, with reductions along them.
 struct RowsProblem {
-  Value root;
+  ValueRange roots;
   /// Length of the longest of these reductions.
   int64_t length;
   /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
@@ -97,10 +97,10 @@ void shareRow(Emitter &e, int64_t length) {
 class RowsGenerator final : public GeneratorFor<kernel::GpuRowsAttr, RowsProblem> {
 public:
   std::optional<RowsProblem> analyze(const RegionProblem &region) const override {
-    if (region.getYielded().size() != 1)
+    const ValueRange roots = region.getYielded();
+    const SmallVector<AffineExpr> sizes = prim::getSizes(roots.front());
+    if (!llvm::all_of(roots, [&](Value root) { return prim::getSizes(root) == sizes; }))
       return std::nullopt;
-    const Value root = region.getYielded().front();
-    const SmallVector<AffineExpr> sizes = prim::getSizes(root);
     int64_t length = 0;
     SmallVector<AffineExpr> lengths;
     bool spansRow = false, isOfPoint = false;
@@ -124,7 +124,7 @@ public:
     // Threads at elements of their own must not meet: they don't where lanes lie along the row.
     if (length == 0 || (spansRow && isOfPoint && prim::getConstantSize(sizes.back()).value_or(1) % kLanes != 0))
       return std::nullopt;
-    return RowsProblem{root, length, spansRow ? SmallVector<AffineExpr>(ArrayRef(sizes).drop_back()) : sizes,
+    return RowsProblem{roots, length, spansRow ? SmallVector<AffineExpr>(ArrayRef(sizes).drop_back()) : sizes,
                        llvm::all_equal(lengths) ? prim::getConstantSize(lengths[0]) : std::nullopt};
   }
 
@@ -153,17 +153,24 @@ public:
 
   void emitTasks(const RowsProblem &p, kernel::GpuRowsAttr schedule, unsigned, Emitter &e, Value begin,
                  Value) const override {
-    const Value root = p.root;
     int64_t threads = schedule.getBlock();
     makeTeam(e, threads);
-    const SmallVector<AffineExpr> sizes = prim::getSizes(root), &rows = p.rows;
+    const SmallVector<AffineExpr> sizes = prim::getSizes(p.roots.front()), &rows = p.rows;
+    // All are computed by all threads, as reductions lie on the way, before any is stored.
+    auto compute = [&](ArrayRef<Index> position) {
+      return llvm::map_to_vector(p.roots, [&](Value root) { return e.emit(root, position); });
+    };
+    auto store = [&](ArrayRef<Value> values, ArrayRef<Index> position) {
+      for (auto [i, root, value] : llvm::enumerate(p.roots, values))
+        e.store(value, e.output(unsigned(i)), elementOf(root), sizes, position);
+    };
     SmallVector<Index> at = e.delinearize(e.uniform(begin), rows);
     if (schedule.getInRegisters())
       shareRow(e, *p.known);
     if (rows.size() == sizes.size()) { // the output has one element a row
-      Value value = e.emit(root, at);
+      const SmallVector<Value> values = compute(at);
       Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, e.team->member, e.i64(0));
-      e.ifThen(leads, [&] { e.store(value, e.output(0), elementOf(root), sizes, at); });
+      e.ifThen(leads, [&] { store(values, at); });
       return;
     }
     AffineExpr last = sizes.back();
@@ -172,16 +179,16 @@ public:
       for (const Emitter::Team::Share &share : e.team->shares) {
         SmallVector<Index> full = at;
         full.push_back(share.at);
-        const Value value = e.emit(root, full); // by all threads: reductions lie on the way
-        auto store = [&] { e.store(value, e.output(0), elementOf(root), sizes, full); };
-        share.isOwn ? e.ifThen(share.isOwn, store) : store();
+        const SmallVector<Value> values = compute(full);
+        auto storeAll = [&] { store(values, full); };
+        share.isOwn ? e.ifThen(share.isOwn, storeAll) : storeAll();
       }
       return;
     }
     auto write = [&](const Index &position) {
       SmallVector<Index> full = at;
       full.push_back(position);
-      e.store(e.emit(root, full), e.output(0), elementOf(root), sizes, full);
+      store(compute(full), full);
     };
     if (prim::getConstantSize(last).value_or(1) % width == 0) {
       e.loop(

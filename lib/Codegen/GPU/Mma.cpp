@@ -36,6 +36,17 @@ namespace {
 
 // Fewer channels or columns of a group are no work for tensor cores.
 constexpr int64_t kLeastChannels = 8;
+// A pixel of an image that a launch writes is at most so many times its channels.
+constexpr int64_t kMostPadding = 4;
+// Registers of a processor, and of a thread beside its sums; shared memory that a block takes beside its own.
+constexpr int64_t kRegisters = 65536, kOtherRegisters = 80, kReservedBytes = 1024;
+// Times in products of 16 bits, fitted to products of 1576 to 4096 rows on an H200: to write a result, to wait for a
+// slice, for a tile's first slices, to launch the kernel that adds up. Blocks of a processor that hide each other's
+// waits.
+constexpr double kWrite = 150, kSlice = 1.5e6, kBegin = 12e6, kSecondLaunch = 8e6;
+constexpr int64_t kMostResident = 4;
+// Rows from which on a launch writes an rhs along K: several tiles read the same columns.
+constexpr int64_t kWrittenRows = 512;
 
 int64_t knownMultiple(ArrayRef<AffineExpr> sizes) { return sizes.empty() ? 1 : sizes.back().getLargestKnownDivisor(); }
 
@@ -99,8 +110,9 @@ MmaProblem asProblem(const Product *p) {
 struct ConvSizes {
   prim::ConvOp op;
   SmallVector<AffineExpr> input, out; // with the batch and channels
-  SmallVector<AffineExpr> taps;       // kernel positions, channels of a group
+  SmallVector<AffineExpr> taps;       // kernel positions, channels of a group in K
   int64_t groups, channels, columns;  // of a group
+  int64_t padded;                     // channels of a group in K: those, and zeros
 
   size_t spatial() const { return input.size() - 2; }
 };
@@ -122,7 +134,8 @@ Placed<SmallVector<Value>> locateTap(const ConvSizes &c, Emitter &e, ArrayRef<In
   return place;
 }
 
-MmaProblem asProblem(prim::ConvOp op) {
+/// `imageInput`: the kernel's input that a launch before has written; then K has whole pieces of each pixel.
+MmaProblem asProblem(prim::ConvOp op, std::optional<unsigned> imageInput = {}) {
   auto c = std::make_shared<ConvSizes>();
   c->op = op;
   c->input = prim::getSizes(op.getInput());
@@ -136,6 +149,8 @@ MmaProblem asProblem(prim::ConvOp op) {
   MmaProblem problem;
   problem.element = elementOf(op.getInput());
   const int64_t perPiece = kPieceBytes / problem.bytes();
+  c->padded = imageInput ? int64_t(llvm::alignTo(uint64_t(c->channels), uint64_t(perPiece))) : c->channels;
+  c->taps.back() = getAffineConstantExpr(c->padded, context);
   if (c->groups > 1)
     problem.batch = {getAffineConstantExpr(c->groups, context)};
   problem.rows.assign(c->out.begin(), c->out.end() - 1);
@@ -163,7 +178,7 @@ MmaProblem asProblem(prim::ConvOp op) {
     place.at.push_back(batch.empty() ? tap.back() : e.joinIndex(batch[0], tap.back(), c->channels));
     return place;
   };
-  lhs.input = c->channels % perPiece == 0 ? inputThroughReshapes(lhs.tensor) : std::nullopt;
+  lhs.input = imageInput ? imageInput : c->channels % perPiece == 0 ? inputThroughReshapes(lhs.tensor) : std::nullopt;
   lhs.locate = [c](Emitter &e, ArrayRef<Index> batch, Value outer, Value depth) {
     const SmallVector<Index> pixel = e.delinearize(e.uniform(outer), ArrayRef(c->out).drop_back()),
                              tap = e.delinearize(e.uniform(depth), c->taps);
@@ -171,51 +186,84 @@ MmaProblem asProblem(prim::ConvOp op) {
     Value offset = pixel[0].base;
     for (auto [at, size] : llvm::zip_equal(spatial.at, ArrayRef(c->input).drop_front().drop_back()))
       offset = e.add(e.mul(offset, e.size(size)), at);
-    offset = e.add(e.mul(offset, e.i64(c->groups * c->channels)), tap.back().base);
+    offset = e.add(e.mul(offset, e.i64(c->groups * c->padded)), tap.back().base);
     if (!batch.empty())
-      offset = e.add(offset, e.mul(batch[0].base, e.i64(c->channels)));
+      offset = e.add(offset, e.mul(batch[0].base, e.i64(c->padded)));
     return Placed<Value>{offset, spatial.isValid};
   };
+  if (imageInput)
+    problem.image = MmaProblem::Image{op.getInput(), SmallVector<AffineExpr>(ArrayRef(c->input).drop_back()), c->groups,
+                                      c->channels, c->padded};
 
   rhs.tensor = op.getFilter();
   rhs.outer = problem.columns[0];
   rhs.alongDepth = false;
   rhs.run = c->columns;
-  rhs.place = [c](Emitter &e, ArrayRef<Index> batch, const Index &outer, const Index &depth) {
+  // Channels that are zeros have no rows in the filter.
+  auto isChannel = [c](Emitter &e, const Index &channel) {
+    return c->padded == c->channels
+               ? Value()
+               : e.isWithin(channel.base, getAffineConstantExpr(c->channels, e.builder().getContext()));
+  };
+  rhs.place = [c, isChannel](Emitter &e, ArrayRef<Index> batch, const Index &outer, const Index &depth) {
     Placed<SmallVector<Index>> place{e.delinearize(depth, c->taps), Value()};
+    place.isValid = isChannel(e, place.at.back());
     place.at.push_back(batch.empty() ? outer : e.joinIndex(batch[0], outer, c->columns));
     return place;
   };
   rhs.input = c->columns % perPiece == 0 ? inputThroughReshapes(rhs.tensor) : std::nullopt;
-  rhs.locate = [c](Emitter &e, ArrayRef<Index> batch, Value outer, Value depth) {
-    Value offset = e.add(e.mul(depth, e.i64(c->groups * c->columns)), outer);
+  rhs.locate = [c, isChannel](Emitter &e, ArrayRef<Index> batch, Value outer, Value depth) {
+    Value row = depth, isValid;
+    if (c->padded != c->channels) {
+      const auto [position, channel] =
+          e.divide(e.uniform(depth), getAffineConstantExpr(c->padded, e.builder().getContext()));
+      row = e.add(e.mul(position.base, e.i64(c->channels)), channel.base);
+      isValid = isChannel(e, channel);
+    }
+    Value offset = e.add(e.mul(row, e.i64(c->groups * c->columns)), outer);
     if (!batch.empty())
       offset = e.add(offset, e.mul(batch[0].base, e.i64(c->columns)));
-    return Placed<Value>{offset, Value()};
+    return Placed<Value>{offset, isValid};
   };
   return problem;
 }
 
-/// A constant rhs [.., K, columns of all groups] as [columns of all groups, K].
+/// A constant rhs [.., K, columns of all groups], or [columns, K], as [columns of all groups, K].
 void addPacking(MmaProblem &problem, const RegionProblem &region) {
   const std::optional<unsigned> input = inputThroughReshapes(problem.rhs.tensor);
   const int64_t perPiece = kPieceBytes / problem.bytes();
   const auto depth = prim::getConstantSize(problem.K), columns = prim::getConstantSize(problem.N),
              groups = prim::getConstantSize(problem.B);
-  if (!input || !region.isConstant(*input) || problem.rhs.alongDepth || !depth || !columns || !groups ||
-      *depth % perPiece != 0)
+  auto conv = dyn_cast<prim::ConvOp>(region.findAnchor());
+  if (!input || !region.isConstant(*input) || !depth || !columns || !groups || *depth % perPiece != 0 ||
+      (!problem.batch.empty() && !conv))
     return;
+  const bool alongDepth = problem.rhs.alongDepth;
   const Value constant = region.getBody().getArgument(*input);
+  // A copy that is rounded, of what others read as it is, would be stored beside it.
+  if (alongDepth && (!problem.rhs.input || !region.getOp().getInputs()[*input].hasOneUse()))
+    return;
   const SmallVector<AffineExpr> sizes = prim::getSizes(constant);
   MLIRContext *context = region.getContext();
   const int64_t all = *groups * *columns;
-  // Nothing but K and the columns.
-  if (prim::getConstantSize(prim::product(context, sizes)) != all * *depth ||
-      (!problem.batch.empty() && !isa<prim::ConvOp>(region.findAnchor())))
-    return;
-  const AffineExpr linear = getAffineDimExpr(1, context) * all + getAffineDimExpr(0, context);
-  problem.packing = PackedInput{*input, AffineMap::get(2, 0, delinearizeExpr(linear, sizes), context),
-                                RankedTensorType::get({all, *depth}, elementOf(constant))};
+  const AffineExpr line = getAffineDimExpr(0, context), inner = getAffineDimExpr(1, context);
+  SmallVector<AffineExpr> at;
+  if (problem.image && problem.image->padded != problem.image->channels) {
+    SmallVector<AffineExpr> taps = prim::getSizes(conv.getFilter());
+    if (sizes != taps)
+      return;
+    taps.pop_back();
+    taps.back() = getAffineConstantExpr(problem.image->padded, context);
+    at = delinearizeExpr(inner, taps); // past a filter's channels there are zeros
+    at.push_back(line);
+  } else {
+    // Nothing but K and the columns.
+    if (prim::getConstantSize(prim::product(context, sizes)) != all * *depth)
+      return;
+    at = delinearizeExpr(alongDepth ? line * *depth + inner : inner * all + line, sizes);
+  }
+  problem.packing =
+      PackedInput{*input, AffineMap::get(2, 0, at, context), RankedTensorType::get({all, *depth}, elementOf(constant))};
   TiledOperand packed = problem.rhs;
   packed.alongDepth = true;
   packed.run = *depth;
@@ -227,6 +275,34 @@ void addPacking(MmaProblem &problem, const RegionProblem &region) {
     return Placed<Value>{e.add(e.mul(line, e.i64(depth)), inner), Value()};
   };
   problem.packedRhs = packed;
+}
+
+/// The rhs of a product as a launch may write it.
+void addWrittenRhs(MmaProblem &problem, const RegionProblem &region) {
+  const int64_t perPiece = kPieceBytes / problem.bytes();
+  const AffineExpr stride = prim::simplifySize(problem.K.ceilDiv(perPiece) * perPiece);
+  problem.writtenType = prim::makeType(problem.element, {problem.B, problem.N, stride});
+  TiledOperand written = problem.rhs;
+  written.alongDepth = true;
+  written.input = region.getOp().getInputs().size();
+  written.locate = [batchSizes = problem.batch, N = problem.N, stride](Emitter &e, ArrayRef<Index> batch, Value outer,
+                                                                       Value depth) {
+    Value line = outer;
+    if (!batch.empty())
+      line = e.add(line, e.mul(e.linearize(batch, batchSizes).base, e.size(N)));
+    return Placed<Value>{e.add(e.mul(line, e.size(stride)), depth), Value()};
+  };
+  problem.writtenRhs = written;
+}
+
+void complete(MmaProblem &problem, const RegionProblem &region, const Epilogue *epilogue) {
+  MLIRContext *context = region.getContext();
+  problem.epilogue = epilogue;
+  problem.B = prim::product(context, problem.batch);
+  problem.M = prim::product(context, problem.rows);
+  problem.N = prim::product(context, problem.columns);
+  if (problem.element.isF32())
+    addPacking(problem, region);
 }
 
 } // namespace
@@ -246,24 +322,35 @@ std::optional<MmaProblem> tc::codegen::gpu::asMmaProblem(const RegionProblem &re
   const Epilogue *epilogue = region.findWholeEpilogue(result);
   if (!epilogue)
     return std::nullopt;
-  std::optional<MmaProblem> problem;
-  if (const Product *product = region.findProduct())
+  MmaProblem problem;
+  if (const Product *product = region.findProduct()) {
     problem = asProblem(product);
-  else if (const Convolution *c = region.findConvolution();
-           c && c->columns >= kLeastChannels && c->depth() >= kLeastChannels)
-    problem = asProblem(cast<prim::ConvOp>(anchor));
-  if (!problem)
+    complete(problem, region, epilogue);
+    if (element.isF32() && !problem.packing)
+      addWrittenRhs(problem, region);
+  } else if (const Convolution *c = region.findConvolution();
+             c && c->columns >= kLeastChannels && c->depth() >= kLeastChannels) {
+    auto op = cast<prim::ConvOp>(anchor);
+    problem = asProblem(op);
+    complete(problem, region, epilogue);
+    auto withImage = std::make_shared<MmaProblem>(asProblem(op, unsigned(region.getOp().getInputs().size())));
+    complete(*withImage, region, epilogue);
+    // The image is worth a launch where pixels are read several times or cannot be read by pieces.
+    const bool isPointwise = withImage->image->padded == withImage->image->channels &&
+                             prim::getConstantSize(problem.K) == withImage->image->channels;
+    if (!problem.lhs.input && !isPointwise && withImage->image->padded <= kMostPadding * withImage->image->channels)
+      problem.withImage = withImage;
+  } else {
     return std::nullopt;
-  MLIRContext *context = region.getContext();
-  problem->epilogue = epilogue;
-  problem->B = prim::product(context, problem->batch);
-  problem->M = prim::product(context, problem->rows);
-  problem->N = prim::product(context, problem->columns);
-  if (prim::getConstantSize(problem->K) == 0)
+  }
+  if (prim::getConstantSize(problem.K) == 0)
     return std::nullopt;
-  if (element.isF32())
-    addPacking(*problem, region);
   return problem;
+}
+
+SmallVector<AffineExpr> tc::codegen::gpu::writeGrid(const MmaProblem &p) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(p.writtenType);
+  return {p.B, prim::simplifySize(p.N.ceilDiv(kWriteOuter)), prim::simplifySize(sizes.back().ceilDiv(kWriteDepth))};
 }
 
 SmallVector<AffineExpr> MmaProblem::grid(MmaSchedule s) const {
@@ -295,7 +382,8 @@ class MmaGenerator final : public GeneratorFor<MmaSchedule, MmaProblem> {
 public:
   std::optional<MmaProblem> analyze(const RegionProblem &region) const override { return asMmaProblem(region); }
 
-  FailureOr<MmaSchedule> decide(const RegionProblem &region, const MmaProblem &p) const override {
+  FailureOr<MmaSchedule> decide(const RegionProblem &region, const MmaProblem &given) const override {
+    const MmaProblem &p = given.withImage ? *given.withImage : given;
     Operation *anchor = region.findAnchor();
     const machine::GpuAttr gpu = machine::getDefaultGpu(region.getContext());
     const double rows = getLikelySize(p.M, anchor, usual::kProductRows),
@@ -307,36 +395,52 @@ public:
     };
     // Warpgroups take 64 rows each. Three passes have three sets of sums in registers.
     static constexpr Shape kNarrow[] = {{128, 256, 2, 4, 3}, {128, 128, 2, 4, 3}, {64, 256, 1, 4, 3},
-                                        {64, 128, 1, 4, 4},  {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},
-                                        {16, 64, 1, 4, 8}};
+                                        {128, 64, 2, 4, 4},  {64, 128, 1, 4, 4},  {64, 128, 1, 4, 3},
+                                        {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},  {16, 64, 1, 4, 8}};
     static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
     const bool isExact = p.element.isF32() && !region.getLimits().allowsTf32;
     FailureOr<MmaSchedule> best = failure();
     double least = std::numeric_limits<double>::infinity();
     const double processors = double(gpu.getMultiprocessors());
     for (const Shape &s : isExact ? ArrayRef<Shape>(kExact) : ArrayRef<Shape>(kNarrow)) {
+      // Few rows are for warps, which take no more, many for warpgroups.
+      if (s.tileM < kGroupM ? rows > double(2 * kGroupM) : rows <= double(kFragmentM))
+        continue;
       const double tiles = batch * std::ceil(rows / s.tileM) * std::ceil(columns / s.tileN);
       // K is cut as long as processors are idle and a part is worth a tile's sums.
       int64_t splits = 1;
       while (tiles * splits * 2 <= processors && depth / (splits * 2) >= 512)
         splits *= 2;
-      // What a tile multiplies, reads, and writes, in the time of a product.
-      const double perStep = double(s.tileM * s.tileN) + 40.0 * (s.tileM + s.tileN);
-      const double cost = std::ceil(tiles * splits / processors) *
-                          (perStep * depth / splits + double(s.tileM * s.tileN) * (splits > 1 ? 300 : 100));
-      if (cost >= least)
-        continue;
       MmaSchedule::Params params;
       params.tileM = s.tileM;
       params.tileN = s.tileN;
       params.warpsM = s.warpsM;
       params.warpsN = s.warpsN;
-      params.stages = s.stages;
+      // No more than there are slices of a part.
+      const double slices = std::ceil(depth / splits * double(p.bytes()) / kLineBytes);
+      params.stages = std::max<int64_t>(2, std::min<int64_t>(s.stages, int64_t(std::min(slices, 64.0))));
       params.splits = splits;
       params.passes = isExact ? 3 : 1;
-      params.packsRhs = p.packing.has_value();
+      params.packsRhs = p.packing && !(isExact && p.rhs.alongDepth);
+      params.lhsLaunch = p.image.has_value();
+      params.rhsLaunch = p.writtenRhs && rows >= kWrittenRows && !(isExact && p.rhs.alongDepth && p.rhs.input);
       const MmaSchedule schedule = params.get(region.getContext());
-      if (MmaLayout(p, schedule).sharedBytes() > region.getLimits().sharedBytes)
+      const int64_t sharedBytes = MmaLayout(p, schedule).sharedBytes(), threads = countThreads(schedule);
+      if (sharedBytes > region.getLimits().sharedBytes)
+        continue;
+      // In the time of a product of 16 bits: what a tile's slices take, of which each waits for a barrier and its data
+      // while no other block goes on; what is written; what the first slices take to come; and the launch that adds up.
+      const double size = double(s.tileM * s.tileN), perProduct = double(p.bytes()) / 2 * (isExact ? 3 : 1);
+      const int64_t registers = s.tileM * s.tileN / threads * (isExact ? 3 : 1) + kOtherRegisters;
+      const double resident = std::clamp<double>(
+          std::min(gpu.getSharedBytes() / (sharedBytes + kReservedBytes), kRegisters / (registers * threads)), 1,
+          kMostResident);
+      const double turns = std::ceil(tiles * splits / processors);
+      const double slice = std::max((size + 30.0 * (s.tileM + s.tileN)) * kLineBytes / double(p.bytes()) * perProduct,
+                                    kSlice / std::min(resident, turns));
+      const double tile = slices * slice + size * kWrite * (splits > 1 ? 2 : 1);
+      const double cost = turns * tile + std::ceil(turns / resident) * kBegin + (splits > 1 ? kSecondLaunch : 0);
+      if (cost >= least)
         continue;
       least = cost;
       best = schedule;
@@ -347,30 +451,66 @@ public:
   /// Of what f32's multiply-adds reach.
   Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override { return {8, 1}; }
 
-  SmallVector<PackedInput> packInputs(const MmaProblem &p, MmaSchedule s) const override {
-    return s.getPacksRhs() ? SmallVector<PackedInput>{*p.packing} : SmallVector<PackedInput>();
+  SmallVector<PackedInput> packInputs(const MmaProblem &given, MmaSchedule s) const override {
+    if (!s.getPacksRhs())
+      return {};
+    PackedInput packing = *given.of(s).packing;
+    packing.tf32 = given.takesTf32(s);
+    return {packing};
   }
 
-  SmallVector<Launch> makeLaunches(const MmaProblem &p, MmaSchedule s) const override {
+  SmallVector<Launch> makeLaunches(const MmaProblem &given, MmaSchedule s) const override {
+    const MmaProblem &p = given.of(s);
     MLIRContext *context = s.getContext();
+    SmallVector<Launch> launches;
+    if (p.image) {
+      Launch image;
+      image.suffix = "_image";
+      SmallVector<AffineExpr> sizes(p.image->pixels);
+      sizes.push_back(getAffineConstantExpr(p.image->groups * p.image->padded, context));
+      const int64_t perBlock = kWriteThreads * kPieceBytes / p.bytes();
+      image.tasks = prim::simplifySize(prim::product(context, sizes).ceilDiv(perBlock));
+      image.device = deviceAttr(context, kWriteThreads);
+      image.temporaries = {prim::makeType(p.element, sizes)};
+      launches.push_back(image);
+    }
+    if (s.getRhsLaunch()) {
+      Launch rhs;
+      rhs.suffix = "_rhs";
+      rhs.tasks = prim::product(context, writeGrid(p));
+      rhs.device = deviceAttr(context, kWriteThreads, kWriteOuter * kLineBytes);
+      rhs.temporaries = {p.writtenType};
+      launches.push_back(rhs);
+    }
     Launch products;
     products.tasks = prim::product(context, p.grid(s));
     products.device = deviceAttr(context, countThreads(s), MmaLayout(p, s).sharedBytes());
-    if (s.getSplits() == 1)
-      return {products};
-    products.suffix = "_parts";
     products.doesWork = true;
-    products.temporaries.push_back(
-        prim::makeType(Float32Type::get(context), {getAffineConstantExpr(s.getSplits(), context), p.B, p.M, p.N}));
-    Launch sums;
-    sums.tasks = prim::simplifySize((p.B * p.M * p.N).ceilDiv(kSumThreads * lanesOf(p)));
-    sums.device = deviceAttr(context, kSumThreads);
-    return {products, sums};
+    if (s.getSplits() > 1) {
+      products.suffix = "_parts";
+      products.temporaries.push_back(
+          prim::makeType(Float32Type::get(context), {getAffineConstantExpr(s.getSplits(), context), p.B, p.M, p.N}));
+    }
+    launches.push_back(products);
+    if (s.getSplits() > 1) {
+      Launch sums;
+      sums.tasks = prim::simplifySize((p.B * p.M * p.N).ceilDiv(kSumThreads * lanesOf(p)));
+      sums.device = deviceAttr(context, kSumThreads);
+      launches.push_back(sums);
+    }
+    return launches;
   }
 
-  void emitTasks(const MmaProblem &p, MmaSchedule s, unsigned number, Emitter &e, Value begin, Value) const override {
+  void emitTasks(const MmaProblem &given, MmaSchedule s, unsigned number, Emitter &e, Value begin,
+                 Value) const override {
     e.alignedBuffers = true;
-    number == 0 ? emitMmaBlock(p, s, e, begin) : emitMmaSums(p, s, e, begin);
+    const MmaProblem &p = given.of(s);
+    const unsigned before = p.launchesBefore(s);
+    if (number > before)
+      return emitMmaSums(p, s, e, begin);
+    if (number == before)
+      return emitMmaBlock(p, s, e, begin);
+    p.image &&number == 0 ? emitMmaImage(p, e, begin) : emitMmaRhs(p, s, e, begin);
   }
 };
 

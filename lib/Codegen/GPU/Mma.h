@@ -12,6 +12,8 @@
 #include "Common/Generators.h"
 #include "GPU/SharedTile.h"
 
+#include <memory>
+
 namespace tc::codegen::gpu {
 
 using MmaSchedule = kernel::GpuMmaAttr;
@@ -24,16 +26,37 @@ struct MmaProblem {
   mlir::AffineExpr B, M, N, K;
   TiledOperand lhs, rhs;
   mlir::Type element; // of the operands
-  /// A constant rhs whose lines lie across K, as the schedule may have it packed: along K.
+  /// A constant rhs, as the schedule may have it packed: along K.
   std::optional<TiledOperand> packedRhs;
   std::optional<PackedInput> packing;
+  /// An rhs of f32 as a launch may write it: `writtenType` is [B, N, K], with K a multiple of a piece.
+  std::optional<TiledOperand> writtenRhs;
+  mlir::RankedTensorType writtenType;
+  /// A convolution's image that a launch writes as pixels of `padded` channels a group, which are whole pieces; the lhs
+  /// is read from there, and K counts these channels. Null: there is no such launch.
+  struct Image {
+    mlir::Value tensor;
+    llvm::SmallVector<mlir::AffineExpr> pixels;
+    int64_t groups, channels, padded;
+  };
+  std::optional<Image> image;
+  /// The same problem with such a launch, where that may be worth it.
+  std::shared_ptr<const MmaProblem> withImage;
   /// Position in the result.
   std::function<llvm::SmallVector<Index>(Emitter &, llvm::ArrayRef<Index> batch, llvm::ArrayRef<Index> row,
                                          llvm::ArrayRef<Index> column)>
       resultAt;
 
   int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; }
-  const TiledOperand &rhsOf(MmaSchedule schedule) const { return schedule.getPacksRhs() ? *packedRhs : rhs; }
+  const TiledOperand &rhsOf(MmaSchedule schedule) const {
+    return schedule.getPacksRhs() ? *packedRhs : schedule.getRhsLaunch() ? *writtenRhs : rhs;
+  }
+  /// Whether products take operands of TF32.
+  bool takesTf32(MmaSchedule schedule) const { return element.isF32() && schedule.getPasses() == 1; }
+  /// The problem as the schedule has it.
+  const MmaProblem &of(MmaSchedule schedule) const { return schedule.getLhsLaunch() && withImage ? *withImage : *this; }
+  /// Launches before the product's.
+  unsigned launchesBefore(MmaSchedule schedule) const { return image.has_value() + schedule.getRhsLaunch(); }
   llvm::SmallVector<mlir::AffineExpr> grid(MmaSchedule schedule) const;
 };
 
@@ -58,7 +81,14 @@ int64_t lanesOf(const MmaProblem &problem);
 /// Threads of a block that adds up what the parts of K give.
 inline constexpr int64_t kSumThreads = 256;
 
-/// The tasks of a block, and those of the second launch.
+/// Threads, rows or columns, and steps of K of a block that writes operands.
+inline constexpr int64_t kWriteThreads = 256, kWriteOuter = 128, kWriteDepth = kLineBytes / 4;
+llvm::SmallVector<mlir::AffineExpr> writeGrid(const MmaProblem &problem);
+
+/// The tasks of the launches that write operands.
+void emitMmaImage(const MmaProblem &problem, Emitter &e, mlir::Value block);
+void emitMmaRhs(const MmaProblem &problem, MmaSchedule schedule, Emitter &e, mlir::Value block);
+/// The tasks of a block, and those of the launch that adds up.
 void emitMmaBlock(const MmaProblem &problem, MmaSchedule schedule, Emitter &e, mlir::Value block);
 void emitMmaSums(const MmaProblem &problem, MmaSchedule schedule, Emitter &e, mlir::Value block);
 

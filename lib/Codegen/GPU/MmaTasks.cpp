@@ -59,6 +59,15 @@ private:
            s.getTileM() / kGroupM * kGroupThreads == countThreads(s);
   }
   bool isExact() const { return s.getPasses() == 3; }
+  /// Warpgroups take rows of TF32 from registers, where they are rounded on their way from shared memory.
+  bool takesRows() const { return hasGroups && p.takesTf32(s); }
+  /// Products of a slice go on while those of the next are begun; else they are waited for.
+  bool overlaps() const { return hasGroups && !isExact() && !takesRows(); }
+  /// Tensor cores take the upper bits of f32: less than what is nearest, all to the same side. Whether columns are
+  /// rounded before they are in shared memory.
+  bool hasRoundColumns() const {
+    return !p.takesTf32(s) || s.getPacksRhs() || s.getRhsLaunch() || !TileFiller::isAsync(p.rhsOf(s), layout.rhs);
+  }
   int64_t warpsM() const { return hasGroups ? s.getWarpsM() * s.getWarpsN() : s.getWarpsM(); }
   int64_t warpsN() const { return hasGroups ? 1 : s.getWarpsN(); }
   /// Rows and columns of a warp.
@@ -71,8 +80,9 @@ private:
   SmallVector<Value> multiplySlices();
   void multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const;
   void multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const;
+  SmallVector<Value> roundedWords(ArrayRef<Value> words) const;
   void writeLowParts(Value stage) const;
-  void roundStage(Value stage) const;
+  void roundColumns(Value stage) const;
   void finish(ArrayRef<Value> sums) const;
   void storePart(Value m, Value n, Value sums) const;
 
@@ -117,7 +127,7 @@ void BlockCode::emit() {
 SmallVector<Value> BlockCode::multiplySlices() {
   OpBuilder &b = e.builder();
   const TileFiller lhs(e, p.lhs, layout.lhs, batch, rowBase, threads),
-      rhs(e, p.rhsOf(s), layout.rhs, batch, columnBase, threads);
+      rhs(e, p.rhsOf(s), layout.rhs, batch, columnBase, threads, p.takesTf32(s));
   const std::pair<const TileFiller *, int64_t> fillers[] = {{&lhs, 0}, {&rhs, layout.lhs.size()}};
   const int64_t ahead = s.getStages() - 1;
   // Slices [firstSlice, endSlice) of K.
@@ -160,11 +170,11 @@ SmallVector<Value> BlockCode::multiplySlices() {
   const bool isSplit = isExact() && hasGroups; // products with low parts are summed on their own
   SmallVector<Value> carried((isSplit ? 2 : 1) * count, zero);
   // Slices are rounded while the one before is multiplied.
-  const bool rounds = hasGroups && p.element.isF32() && !isExact();
+  const bool rounds = hasGroups && !hasRoundColumns();
   if (rounds) {
     waitForCopies(e, ahead - 1);
     barrier(e);
-    roundStage(w.constant(0));
+    roundColumns(w.constant(0));
   }
   const size_t sumsCount = carried.size();
   carried.append({w.constant(0), w.constant(ahead * layout.stageBytes)});
@@ -182,7 +192,7 @@ SmallVector<Value> BlockCode::multiplySlices() {
       waitForCopies(e, ahead - 1);
     if (hasGroups)
       fenceForTensorCores(e);
-    barrier(e); // the slice is there, and the one before has been read
+    barrier(e); // the slice is there, and if nothing overlaps the one before has been read
     const Value later = e.add(slice.base, e.i64(ahead));
     SmallVector<Value> part;
     if (!hasGroups) {
@@ -204,14 +214,20 @@ SmallVector<Value> BlockCode::multiplySlices() {
       } else {
         multiplyByGroups(a, c, sums, /*adds=*/true);
       }
+      const Pieces pieces = compute(later);
+      if (overlaps()) {
+        waitForGroups(e, 1);
+        barrier(e); // the slice before has been multiplied
+      }
       copy(later, to);
-      store(compute(later), later, to);
+      store(pieces, later, to);
       if (rounds) {
         waitForCopies(e, ahead - 1);
         barrier(e); // the next slice is there
-        roundStage(next(from));
+        roundColumns(next(from));
       }
-      waitForGroups(e, 0);
+      if (!overlaps())
+        waitForGroups(e, 0);
     }
     for (auto [sum, more] : llvm::zip(sums, part))
       sum = arith::AddFOp::create(b, e.loc(), sum, more);
@@ -219,6 +235,8 @@ SmallVector<Value> BlockCode::multiplySlices() {
     return sums;
   });
   sums.truncate(sumsCount);
+  if (overlaps())
+    waitForGroups(e, 0);
   if (!isSplit)
     return sums;
   // Where an element is infinite its products with low parts mean nothing.
@@ -245,32 +263,45 @@ void BlockCode::writeLowParts(Value stage) const {
   }
 }
 
-/// Tensor cores take the upper bits of f32: less than what is nearest, all to the same side.
-void BlockCode::roundStage(Value stage) const {
+void BlockCode::roundColumns(Value stage) const {
   OpBuilder &b = e.builder();
   const auto four = VectorType::get({kPieceBytes / 4}, b.getF32Type());
-  const Value first = w.add(stage, w.mul(thread, kPieceBytes));
-  for (int64_t at = 0; at < layout.stageBytes; at += threads * kPieceBytes) {
+  const Value first = w.add(w.add(stage, w.mul(thread, kPieceBytes)), layout.lhs.size());
+  for (int64_t at = 0; at < layout.rhs.size(); at += threads * kPieceBytes) {
     const Value place = sharedPlace(first, at);
     const Value x = LLVM::LoadOp::create(b, e.loc(), four, place, kPieceBytes);
-    SmallVector<Value> rounded;
-    for (int64_t i = 0; i < four.getNumElements(); ++i)
-      rounded.push_back(roundToTf32(e, vector::ExtractOp::create(b, e.loc(), x, i)));
-    LLVM::StoreOp::create(b, e.loc(), vector::FromElementsOp::create(b, e.loc(), four, rounded), place, kPieceBytes);
+    LLVM::StoreOp::create(b, e.loc(), roundToTf32(e, x), place, kPieceBytes);
   }
 }
 
 void BlockCode::multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const {
   const Value group = w.div(warp, kGroupThreads / machine::kWarpThreads);
+  const Value bTile = describe(e, layout.rhs, b);
+  if (takesRows()) {
+    for (int64_t step = 0; step < kSteps; ++step) {
+      const SmallVector<Value> rows = roundedWords(loadFragment(e, layout.lhs, a, warpRow(), step, /*byLines=*/true));
+      beginGroup(e);
+      multiplyRows(e, p.element, s.getTileN(), rows, atStep(e, layout.rhs, bTile, step), /*bIsTransposed=*/false, sums);
+    }
+    return endGroup(e);
+  }
   // 64 rows are 64 lines, or a panel of as many.
   static_assert(kGroupM == kLineBytes / 2);
-  const Value aTile = describe(e, layout.lhs, sharedAt(e, a, w.mul(group, kGroupM * kLineBytes))),
-              bTile = describe(e, layout.rhs, b);
+  const Value aTile = describe(e, layout.lhs, sharedAt(e, a, w.mul(group, kGroupM * kLineBytes)));
   beginGroup(e);
   for (int64_t step = 0; step < kSteps; ++step)
     multiplyTiles(e, p.element, s.getTileN(), atStep(e, layout.lhs, aTile, step), !layout.lhs.alongDepth,
                   atStep(e, layout.rhs, bTile, step), !layout.rhs.alongDepth, sums, adds || step > 0);
   endGroup(e);
+}
+
+/// A fragment of f32 as tensor cores shall take it.
+SmallVector<Value> BlockCode::roundedWords(ArrayRef<Value> words) const {
+  OpBuilder &b = e.builder();
+  return llvm::map_to_vector(words, [&](Value word) -> Value {
+    const Value x = LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word);
+    return LLVM::BitcastOp::create(b, e.loc(), word.getType(), roundToTf32(e, x));
+  });
 }
 
 void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const {
@@ -283,10 +314,8 @@ void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const 
   auto load = [&](const SharedTile &tile, Value base, Value first, int64_t step, bool byLines) {
     Fragment fragment;
     fragment.whole = loadFragment(e, tile, base, first, step, byLines);
-    if (!isExact() && p.element.isF32())
-      for (Value &word : fragment.whole)
-        word = LLVM::BitcastOp::create(b, e.loc(), word.getType(),
-                                       roundToTf32(e, LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word)));
+    if (byLines ? p.takesTf32(s) : !hasRoundColumns())
+      fragment.whole = roundedWords(fragment.whole);
     if (isExact())
       for (Value word : fragment.whole) {
         const Parts parts = splitFloat(e, LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word));
@@ -365,7 +394,7 @@ void tc::codegen::gpu::emitMmaSums(const MmaProblem &p, MmaSchedule s, Emitter &
   OpBuilder &b = e.builder();
   const int64_t lanes = lanesOf(p);
   const SmallVector<AffineExpr> sizes{p.B, p.M, p.N};
-  const Value count = e.sizeProduct(sizes), parts = e.input(e.region().getInputs().size());
+  const Value count = e.sizeProduct(sizes), parts = e.input(e.region().getInputs().size() + p.launchesBefore(s));
   const Value start = e.mul(e.add(e.mul(block, e.i64(kSumThreads)), threadIndex(e)), e.i64(lanes));
   const Value inside = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, start, count);
   e.ifThen(inside, [&] {

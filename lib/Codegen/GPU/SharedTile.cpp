@@ -108,9 +108,9 @@ Value tc::codegen::gpu::clampTo(Emitter &e, Value condition, Value position, Aff
 }
 
 TileFiller::TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, ArrayRef<Index> batch,
-                       Value firstOuter, int64_t threads)
+                       Value firstOuter, int64_t threads, bool rounds)
     : e(e), words(e), operand(operand), tile(tile), batch(batch), firstOuter(firstOuter), thread(threadNumber(e)),
-      threads(threads) {}
+      threads(threads), rounds(rounds) {}
 
 namespace {
 // A warp takes 8 by 4 blocks of 4x4 elements: it reads lines of 128 bytes, and eight threads write eight pieces that
@@ -256,7 +256,7 @@ void TileFiller::store(ArrayRef<Value> pieces, Value firstDepth, Value shared) c
     size_t number = 0;
     forBlocks([&](Value outer, Value depth) {
       for (int64_t line = 0; line < kBlock; ++line)
-        LLVM::StoreOp::create(b, e.loc(), pieces[number++],
+        LLVM::StoreOp::create(b, e.loc(), rounded(pieces[number++]),
                               sharedAt(e, shared, pieceOffset(0, words.add(outer, line), words.div(depth, kBlock))),
                               kPieceBytes);
     });
@@ -266,7 +266,7 @@ void TileFiller::store(ArrayRef<Value> pieces, Value firstDepth, Value shared) c
     const Value piece = pieceOfThread();
     size_t number = 0;
     forLines([&](int64_t panel, Value line) {
-      const Value value = pieces[number++];
+      const Value value = rounded(pieces[number++]);
       ifLine(line, [&] {
         LLVM::StoreOp::create(b, e.loc(), value, sharedAt(e, shared, pieceOffset(panel, line, piece)), kPieceBytes);
       });
@@ -293,6 +293,6 @@ void TileFiller::store(ArrayRef<Value> pieces, Value firstDepth, Value shared) c
     const Value offset = words.add(
         words.add(pieceOffset(0, line, words.div(inPanel, tile.perPiece())), words.mul(panel, tile.panelBytes())),
         words.mul(words.rem(inPanel, tile.perPiece()), tile.bytes));
-    LLVM::StoreOp::create(b, e.loc(), read, sharedAt(e, shared, offset), unsigned(tile.bytes));
+    LLVM::StoreOp::create(b, e.loc(), rounded(read), sharedAt(e, shared, offset), unsigned(tile.bytes));
   });
 }

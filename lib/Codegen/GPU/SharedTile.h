@@ -99,16 +99,22 @@ struct TiledOperand {
 /// Writes tiles of an operand to shared memory, by all threads of a block.
 class TileFiller {
 public:
-  /// `firstOuter`: of the block's tile. i64.
+  /// `firstOuter`: of the block's tile. i64. `rounds`: what is computed, of f32, is rounded to TF32.
   TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, llvm::ArrayRef<Index> batch,
-             mlir::Value firstOuter, int64_t threads);
+             mlir::Value firstOuter, int64_t threads, bool rounds = false);
 
-  bool isAsync() const { return operand.input && operand.alongDepth == tile.alongDepth; }
+  /// Tiles of the operand are copied as they lie.
+  static bool isAsync(const TiledOperand &operand, const SharedTile &tile) {
+    return operand.input && operand.alongDepth == tile.alongDepth;
+  }
+  bool isAsync() const { return isAsync(operand, tile); }
   /// Begins to copy the tile of steps `firstDepth`..., to `shared`.
   void copy(mlir::Value firstDepth, mlir::Value shared) const;
   /// Computes the thread's share of the tile; for `store`, which computes what is taken element by element itself.
   llvm::SmallVector<mlir::Value> compute(mlir::Value firstDepth) const;
   void store(llvm::ArrayRef<mlir::Value> pieces, mlir::Value firstDepth, mlir::Value shared) const;
+  /// Where piece `piece` of line `line` of a panel lies, in bytes.
+  mlir::Value pieceOffset(int64_t panel, mlir::Value line, mlir::Value piece) const;
 
 private:
   /// Calls fn(panel, number of the thread's line, line) for the thread's lines. Lines are `step` apart.
@@ -120,7 +126,7 @@ private:
                                                  mlir::Value firstDepth) const;
   /// The piece of its line that the thread takes.
   mlir::Value pieceOfThread() const { return words.rem(thread, kPieces); }
-  mlir::Value pieceOffset(int64_t panel, mlir::Value line, mlir::Value piece) const;
+  mlir::Value rounded(mlir::Value x) const { return rounds ? roundToTf32(e, x) : x; }
   /// How a tile is computed: pieces by vectors; blocks of 4x4 elements of four bytes, which vectors across the lines
   /// are turned to; or element by element.
   enum class Way { Pieces, Blocks, Elements };
@@ -139,6 +145,7 @@ private:
   llvm::SmallVector<Index> batch;
   mlir::Value firstOuter, thread;
   int64_t threads;
+  bool rounds;
 };
 
 } // namespace tc::codegen::gpu

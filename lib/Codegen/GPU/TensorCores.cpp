@@ -214,10 +214,16 @@ void tc::codegen::gpu::multiplyTiles(Emitter &e, Type element, int64_t columns, 
 
 void tc::codegen::gpu::multiplyRows(Emitter &e, Type element, int64_t columns, ArrayRef<Value> a, Value b,
                                     bool bIsTransposed, MutableArrayRef<Value> d) {
-  multiplyInGroup(e, element, columns, a, b, bIsTransposed ? ", 1" : ", 0", d, /*adds=*/true);
+  multiplyInGroup(e, element, columns, a, b, element.isF32() ? "" : bIsTransposed ? ", 1" : ", 0", d, /*adds=*/true);
 }
 
 Value tc::codegen::gpu::roundToTf32(Emitter &e, Value x) {
+  if (auto vector = dyn_cast<VectorType>(x.getType())) {
+    SmallVector<Value> rounded;
+    for (int64_t i = 0; i < vector.getNumElements(); ++i)
+      rounded.push_back(roundToTf32(e, vector::ExtractOp::create(e.builder(), e.loc(), x, i)));
+    return vector::FromElementsOp::create(e.builder(), e.loc(), vector, rounded);
+  }
   return LLVM::InlineAsmOp::create(e.builder(), e.loc(), x.getType(), x,
                                    "{ .reg .b32 r; cvt.rna.tf32.f32 r, $1; mov.b32 $0, r; }", "=f,f",
                                    /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,

@@ -70,10 +70,10 @@ mlir::Value describeTile(Emitter &e, mlir::Value shared, int64_t panelStride, in
 /// before does not matter. f32 as multiplyFragments, and lines along K only. Between beginGroup and endGroup.
 void multiplyTiles(Emitter &e, mlir::Type element, int64_t columns, mlir::Value a, bool aIsTransposed, mlir::Value b,
                    bool bIsTransposed, llvm::MutableArrayRef<mlir::Value> d, bool adds = true);
-/// The same with a in registers: four words, a warp's fragment of its 16 of the 64 rows. Not of f32.
+/// The same with a in registers: four words, a warp's fragment of its 16 of the 64 rows.
 void multiplyRows(Emitter &e, mlir::Type element, int64_t columns, llvm::ArrayRef<mlir::Value> a, mlir::Value b,
                   bool bIsTransposed, llvm::MutableArrayRef<mlir::Value> d);
-/// The nearest number of 11 significant bits; infinities and what is no number stay.
+/// The nearest numbers of 11 significant bits of f32 or a vector of it; infinities and what is no number stay.
 mlir::Value roundToTf32(Emitter &e, mlir::Value x);
 /// 2^x of f32 to 2 units in the last place; 0 where that is less than 2^-126.
 mlir::Value exp2(Emitter &e, mlir::Value x);

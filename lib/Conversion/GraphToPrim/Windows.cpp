@@ -137,7 +137,12 @@ Value tc::emitMaxPool(PrimBuilder &b, Value x, const Pool &pool) {
 FailureOr<Value> tc::emitBatchNorm(NodeContext &ctx, Value x, Value scale, Value bias, Value mean, Value variance,
                                    double epsilon, llvm::function_ref<FailureOr<Value>(Value)> spread) {
   PrimBuilder &b = ctx.b;
-  // scale / sqrt(var + epsilon) and bias - mean * that: constants as a rule, which fold into a convolution.
+  // scale / sqrt(var + epsilon) and bias - mean * that: constants as a rule, which fold into a convolution. What is
+  // rounded on the way to them is off by the same at each position of a channel, and later means do not take it out.
+  const Type wide = b.accumulatorOf(b.elementOf(variance));
+  for (Value *v : {&scale, &bias, &mean, &variance})
+    if (*v)
+      *v = b.convert(*v, wide);
   Value factor = b.unary<SqrtOp>(b.binary<AddOp>(variance, epsilon));
   factor = scale ? b.div(scale, factor) : b.unary<ReciprocalOp>(factor);
   Value shift = b.mul(mean, factor);

@@ -31,7 +31,7 @@ func.func @narrow(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> ten
 // -----
 
 // f32 is exact: a slice's products are summed on their own, and those with the low parts by themselves. The tensor cores read f32
-// along K alone: a tile of y is turned on its way, in registers.
+// along K alone: y is turned by a launch before.
 // CHECK-LABEL: func.func @exact
 // CHECK: module @sm_90a
 // CHECK: setp.ne.b32 adds, 0, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32
@@ -39,7 +39,7 @@ func.func @narrow(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> ten
 // CHECK: module @sm_80
 // CHECK: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
 // SCHEDULE-LABEL: func.func @exact
-// SCHEDULE: #kernel.gpu.mma<passes = 3>
+// SCHEDULE: #kernel.gpu.mma<passes = 3, rhsLaunch = true>
 func.func @exact(%x: tensor<4096x1024xf32>, %y: tensor<1024x4096xf32>) -> tensor<4096x4096xf32> {
   %r = kernel.region(%a = %x : tensor<4096x1024xf32>, %b = %y : tensor<1024x4096xf32>) -> (tensor<4096x4096xf32>) {
     %d = prim.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<4096x1024xf32>, tensor<1024x4096xf32>) -> tensor<4096x4096xf32>

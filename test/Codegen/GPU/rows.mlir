@@ -60,3 +60,25 @@ func.func @long(%x: tensor<4x40000xf32>) -> tensor<4x40000xf32> {
   }
   return %r : tensor<4x40000xf32>
 }
+
+// -----
+
+// A sum and its norm, both of them results: a block per row, which reads it once and writes both.
+// SCHEDULE-LABEL: func.func @two_results
+// SCHEDULE: #kernel.gpu.rows<{{.*}}inRegisters = true>
+// CHECK-LABEL: func.func @two_results
+// CHECK: llvm.func @
+// CHECK-COUNT-2: llvm.load {{.*}} vector<4xf32>
+// CHECK-NOT: llvm.load {{.*}} vector<4xf32>
+// CHECK-COUNT-2: llvm.store {{.*}} vector<4xf32>
+// CHECK: llvm.return
+func.func @two_results(%x: tensor<64x1024xf32>, %y: tensor<64x1024xf32>) -> (tensor<64x1024xf32>, tensor<64x1024xf32>) {
+  %r:2 = kernel.region(%a = %x : tensor<64x1024xf32>, %b = %y : tensor<64x1024xf32>) -> (tensor<64x1024xf32>, tensor<64x1024xf32>) {
+    %p = prim.add %a, %b : tensor<64x1024xf32>
+    %s = prim.reduce sum %p [1] : tensor<64x1024xf32> -> tensor<64xf32>
+    %sb = prim.broadcast %s [0] : tensor<64xf32> -> tensor<64x1024xf32>
+    %q = prim.sub %p, %sb : tensor<64x1024xf32>
+    kernel.yield %p, %q : tensor<64x1024xf32>, tensor<64x1024xf32>
+  }
+  return %r#0, %r#1 : tensor<64x1024xf32>, tensor<64x1024xf32>
+}

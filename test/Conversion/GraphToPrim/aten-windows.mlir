@@ -69,3 +69,15 @@ graph.func @functional(%x: tensor<3x2x3xf32> {graph.name = "x"}, %m: tensor<2xf3
   %y:5 = graph.node "aten":"_native_batch_norm_legit_functional.default" opset 1(%x, %m, %v) {arg_names = ["input", "running_mean", "running_var"], training = true, momentum = 0.1, eps = 1.0e-05} : (tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) loc("functional")
   graph.yield %y#0, %y#3, %y#4 : tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// Statistics of half precision: what folds into weights is computed in f32 and rounded once.
+// IR-LABEL: func.func @half
+// IR: prim.sqrt %{{.*}} : tensor<3xf32>
+// IR: prim.sub %{{.*}} : tensor<3xf32>
+// IR: prim.mul %{{.*}} : tensor<2x3xf16>
+graph.func @half(%x: tensor<2x3xf16> {graph.name = "x"}, %m: tensor<3xf16> {graph.name = "m"}, %v: tensor<3xf16> {graph.name = "v"}, %w: tensor<3xf16> {graph.name = "w"}, %b: tensor<3xf16> {graph.name = "b"}) -> (tensor<2x3xf16>) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"batch_norm.default" opset 1(%x, %w, %b, %m, %v) {arg_names = ["input", "weight", "bias", "running_mean", "running_var"], training = false, momentum = 0.1, eps = 1.0e-05} : (tensor<2x3xf16>, tensor<3xf16>, tensor<3xf16>, tensor<3xf16>, tensor<3xf16>) -> tensor<2x3xf16> loc("half")
+  graph.yield %y : tensor<2x3xf16>
+}

@@ -11,6 +11,8 @@ func.func @program(%x: tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>
   %w = host.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]> : tensor<2x4xf32> map affine_map<(p, k, c) -> (c, p * 4 + k)> : tensor<1x4x2xf32>
   // CHECK: host.constant dense<{{.*}}> : tensor<4xf32> : tensor<4xf32>
   %b = host.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32> : tensor<4xf32>
+  // CHECK: host.constant dense<{{.*}}> : tensor<4xf32> map #{{.*}} tf32 : tensor<4xf32>
+  %t = host.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32> map affine_map<(i) -> (3 - i)> tf32 : tensor<4xf32>
   // CHECK: host.launch @k0(%{{.*}}, %{{.*}}, %{{.*}}) symbols [0] tasks #{{.*}} grain #{{.*}} scratch #{{.*}} in_place [0, 0] {cost = #tc.cost<flops = ()[s0] -> (s0 * 8), bytes = 64>
   %0 = host.launch @k0(%x, %w, %b) symbols [0] tasks affine_map<()[s0] -> (s0)> grain affine_map<() -> (4)> scratch affine_map<() -> (64)> in_place [0, 0] {
     cost = #tc.cost<flops = ()[s0] -> (s0 * 8), bytes = 64>, host.places = [#host.place<arena[0], affine_map<()[s0] -> (s0 * 64)>>]

@@ -54,11 +54,13 @@ def Host_ConstantOp : Op<Host_Dialect, "constant", [Pure]> {
 
     `transform` is a matrix of as many rows as the result's first size, for data of floats of at most 32 bits: then
     result[r, i..] = sum over t of transform[r, t] * data[map(t, i..)], in double.
+
+    `tf32`: what is so made, of f32, is rounded to the nearest number of 11 significant bits.
   }];
   let arguments = (ins TypedAttrInterface:$data, OptionalAttr<AffineMapAttr>:$map,
-                   OptionalAttr<F64ElementsAttr>:$transform);
+                   OptionalAttr<F64ElementsAttr>:$transform, UnitAttr:$tf32);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$data (`map` $map^)? (`transform` $transform^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$data (`map` $map^)? (`transform` $transform^)? (`tf32` $tf32^)? attr-dict `:` type($result)";
 }
 
 def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
