@@ -374,6 +374,7 @@ void tc::populateTorchNumbers(OpRegistrar &onOp) {
   on("_operator.pow", power);
   on("_operator.and_", bitwise<AndOp>);
   on("_operator.or_", bitwise<OrOp>);
+  on("_operator.xor", bitwise<XorOp>);
   on("_operator.lshift", bitwise<ShlOp>);
   on("_operator.rshift", bitwise<ShrOp>);
   on("torch.sym_max", binary<MaxOp>);

@@ -14,6 +14,7 @@
 #include "llvm/Support/CheckedArithmetic.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace tc;
 using namespace tc::torchscript;
@@ -176,6 +177,16 @@ Result Interpreter::arithmetic(StringRef op, const PyValue &x, const PyValue &y,
     StringRef name = llvm::StringSwitch<StringRef>(op).Case("div", "truediv").Case("remainder", "mod").Default(op);
     if (op == "min" || op == "max")
       name = op == "min" ? "sym_min" : "sym_max";
+    // Powers of integers are floats, and exponents of a run may be negative.
+    if (op == "pow")
+      for (PyValue *v : {&a, &b})
+        if (!v->is(Kind::Float) && !v->is(Kind::SymFloat)) {
+          Result converted = v->isNumber() ? Result(PyValue::ofFloat(v->asDouble()))
+                                           : callSymbolic("sym_float", {*v}, Kind::SymFloat, at);
+          if (!converted)
+            return std::nullopt;
+          *v = *converted;
+        }
     return callSymbolic(name, {a, b}, isInt ? Kind::SymInt : Kind::SymFloat, at);
   }
   if (isInt) {
@@ -399,13 +410,18 @@ template <char op> Result bitwise(Interpreter &in, Values args, Position at) {
                          {a, b}, isBool ? Kind::SymBool : Kind::SymInt, at);
 }
 
-template <bool left> Result shift(Interpreter &in, Values args, Position) {
-  if (args.size() != 2 || !args[0].is(Kind::Int) || !args[1].is(Kind::Int))
+template <bool left> Result shift(Interpreter &in, Values args, Position at) {
+  if (args.size() != 2)
     return in.decline();
-  int64_t by = args[1].integer;
+  PyValue a = in.resolve(args[0]), b = in.resolve(args[1]);
+  if (!a.isIntLike() || !b.isIntLike())
+    return in.decline();
+  if (!a.isNumber() || !b.isNumber())
+    return in.callSymbolic(left ? "lshift" : "rshift", {a, b}, Kind::SymInt, at);
+  int64_t by = b.integer;
   if (by < 0 || by > 63)
     return PyValue::ofInt(0);
-  return PyValue::ofInt(left ? int64_t(uint64_t(args[0].integer) << by) : args[0].integer >> by);
+  return PyValue::ofInt(left ? int64_t(uint64_t(a.integer) << by) : a.integer >> by);
 }
 
 bool isMissing(const PyValue &v) { return v.isNone(); }
@@ -479,10 +495,67 @@ template <Function1 function> Result floatFunction(Interpreter &in, Values args,
   PyValue v = in.resolve(args[0]);
   if (!v.isNumber())
     return in.refuse("number", at,
-                     "a function of a number that only a run knows is not supported; fix the size with --shape or "
-                     "--dim",
+                     "a function of math of a number that only a run knows is not supported; fix the size with --shape "
+                     "or --dim, or compute it of tensors",
                      v);
   return PyValue::ofFloat(function(v.asDouble()));
+}
+/// What needs numbers that are known: those of `args`, else it is refused.
+std::optional<llvm::SmallVector<PyValue, 2>> knownNumbers(Interpreter &in, Values args, size_t count, Position at) {
+  if (args.size() != count || llvm::any_of(args, [](const PyValue &v) { return !v.isScalar(); })) {
+    (void)in.decline();
+    return std::nullopt;
+  }
+  llvm::SmallVector<PyValue, 2> numbers;
+  for (const PyValue &arg : args) {
+    numbers.push_back(in.resolve(arg));
+    if (!numbers.back().isNumber()) {
+      (void)in.refuse(
+          "number", at,
+          "a function of math of a number that only a run knows is not supported; fix the size with --shape "
+          "or --dim, or compute it of tensors",
+          numbers.back());
+      return std::nullopt;
+    }
+  }
+  return numbers;
+}
+using Function2 = double (*)(double, double);
+template <Function2 function> Result floatFunction2(Interpreter &in, Values args, Position at) {
+  auto numbers = knownNumbers(in, args, 2, at);
+  if (!numbers)
+    return std::nullopt;
+  if (function == static_cast<Function2>(std::fmod) && (*numbers)[1].asDouble() == 0)
+    return in.raise(at, "division by zero");
+  return PyValue::ofFloat(function((*numbers)[0].asDouble(), (*numbers)[1].asDouble()));
+}
+using Test1 = bool (*)(double);
+template <Test1 test> Result floatTest(Interpreter &in, Values args, Position at) {
+  auto numbers = knownNumbers(in, args, 1, at);
+  return numbers ? Result(PyValue::ofBool(test((*numbers)[0].asDouble()))) : std::nullopt;
+}
+Result gcd(Interpreter &in, Values args, Position at) {
+  auto numbers = knownNumbers(in, args, 2, at);
+  if (!numbers)
+    return std::nullopt;
+  int64_t a = (*numbers)[0].integer, b = (*numbers)[1].integer;
+  if (!(*numbers)[0].isIntLike() || !(*numbers)[1].isIntLike() || a == INT64_MIN || b == INT64_MIN)
+    return in.decline();
+  return PyValue::ofInt(std::gcd(a, b));
+}
+Result factorial(Interpreter &in, Values args, Position at) {
+  auto numbers = knownNumbers(in, args, 1, at);
+  if (!numbers)
+    return std::nullopt;
+  constexpr int64_t kMost = 20; // of 64 bits
+  const PyValue &n = numbers->front();
+  if (!n.isIntLike() || n.integer < 0 || n.integer > kMost)
+    return n.isIntLike() && n.integer < 0 ? in.raise(at, "factorial of a negative number")
+                                          : in.fail(at, "a number does not fit 64 bits");
+  int64_t product = 1;
+  for (int64_t i = 2; i <= n.integer; ++i)
+    product *= i;
+  return PyValue::ofInt(product);
 }
 /// floor, ceil, round: to an int, but round gives a float.
 template <Function1 function, bool gives> Result rounded(Interpreter &in, Values args, Position at) {
@@ -609,6 +682,15 @@ void tc::torchscript::addNumberOperators(llvm::StringMap<Interpreter::HostOperat
   table["aten::sinh"] = floatFunction<std::sinh>;
   table["aten::cosh"] = floatFunction<std::cosh>;
   table["aten::tanh"] = floatFunction<std::tanh>;
+  table["aten::expm1"] = floatFunction<std::expm1>;
+  table["aten::atan2"] = floatFunction2<std::atan2>;
+  table["aten::copysign"] = floatFunction2<std::copysign>;
+  table["aten::fmod"] = floatFunction2<std::fmod>;
+  table["aten::isnan"] = floatTest<std::isnan>;
+  table["aten::isinf"] = floatTest<std::isinf>;
+  table["aten::isfinite"] = floatTest<std::isfinite>;
+  table["aten::gcd"] = gcd;
+  table["aten::factorial"] = factorial;
   table["aten::erf"] = floatFunction<std::erf>;
   table["aten::gamma"] = floatFunction<std::tgamma>;
   table["aten::lgamma"] = floatFunction<std::lgamma>;

@@ -3,7 +3,7 @@
 """Writes the archives of this folder with their inputs and outputs: make_archives.py (PyTorch 2.15, numpy).
 
 They are rewritten without debug information, so that they stay small; the code and the pickles are PyTorch's."""
-import io, os, warnings, zipfile
+import io, math, os, warnings, zipfile
 from enum import Enum
 from typing import Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
@@ -363,6 +363,17 @@ class Chosen(nn.Module):
         return (a, b * n, c, d * m, self.lists(x, yes), self.lists(x, not yes), self.dicts(x, yes), self.dicts(x, not yes))
 
 
+class Counts(nn.Module):
+    """Python's arithmetic of numbers that data decide, and math's of those that are known."""
+
+    def forward(self, x):
+        n, m = int(x[0, 0]), int(x[0, 1])
+        known = math.fmod(7.5, 2.0) + math.atan2(1.0, 2.0) + math.copysign(3.0, -1.0) + math.gcd(12, 18) + math.factorial(5) + math.expm1(0.5)
+        if math.isnan(known) or math.isinf(known) or not math.isfinite(known):
+            known = 0.0
+        return x * (n << 2), x + (m >> 1), x * (2**n), x - (n ^ m), x * (n % m), x * (float(n) % 0.7), x * known, x * (-n // m)
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -404,3 +415,4 @@ write("packed", torch.jit.script(Packed().eval()), [x, lengths])
 write("packed_traced", torch.jit.trace(Packed().eval(), (x, lengths), check_trace=False), [x, lengths])
 write("parts", torch.jit.trace(Parts(), R(1, 2, 5), check_trace=False), [R(1, 2, 5)])
 write("chosen", torch.jit.script(Chosen()), [R(2, 3)])
+write("counts", torch.jit.script(Counts()), [torch.tensor([[3.0, 11.0], [2.0, 5.0]])])
