@@ -488,18 +488,6 @@ Result toBool(Interpreter &in, Values args, Position at) {
   return v.isNumber() ? Result(PyValue::ofBool(v.asDouble() != 0)) : in.decline();
 }
 
-using Function1 = double (*)(double);
-template <Function1 function> Result floatFunction(Interpreter &in, Values args, Position at) {
-  if (args.size() != 1 || !args[0].isScalar())
-    return in.decline();
-  PyValue v = in.resolve(args[0]);
-  if (!v.isNumber())
-    return in.refuse("number", at,
-                     "a function of math of a number that only a run knows is not supported; fix the size with --shape "
-                     "or --dim, or compute it of tensors",
-                     v);
-  return PyValue::ofFloat(function(v.asDouble()));
-}
 /// What needs numbers that are known: those of `args`, else it is refused.
 std::optional<llvm::SmallVector<PyValue, 2>> knownNumbers(Interpreter &in, Values args, size_t count, Position at) {
   if (args.size() != count || llvm::any_of(args, [](const PyValue &v) { return !v.isScalar(); })) {
@@ -519,6 +507,11 @@ std::optional<llvm::SmallVector<PyValue, 2>> knownNumbers(Interpreter &in, Value
     }
   }
   return numbers;
+}
+using Function1 = double (*)(double);
+template <Function1 function> Result floatFunction(Interpreter &in, Values args, Position at) {
+  auto numbers = knownNumbers(in, args, 1, at);
+  return numbers ? Result(PyValue::ofFloat(function(numbers->front().asDouble()))) : std::nullopt;
 }
 using Function2 = double (*)(double, double);
 template <Function2 function> Result floatFunction2(Interpreter &in, Values args, Position at) {
