@@ -180,13 +180,9 @@ LogicalResult remainder(NodeContext &ctx, bool ofDivisor) {
   auto v = roundedFirst(c, {"self", "other"}, *type, /*inAccumulator=*/true);
   if (failed(v))
     return failure();
-  Value x = (*v)[0], y = (*v)[1], rest = b.binary<RemOp>(x, y);
-  if (ofDivisor && !type->isUnsignedInteger()) {
-    Value differ = b.binary<XorOp>(b.compare(CompareKind::LT, rest, 0), b.compare(CompareKind::LT, y, 0));
-    Value isOther = b.binary<AndOp>(b.compare(CompareKind::NE, rest, 0), differ);
-    rest = b.select(isOther, b.add(rest, y), rest);
-  }
-  return c.rounded(rest, *type);
+  Value x = (*v)[0], y = (*v)[1];
+  const bool mayDiffer = ofDivisor && !type->isUnsignedInteger();
+  return c.rounded(mayDiffer ? emitRemainder(b, x, y) : b.binary<RemOp>(x, y), *type);
 }
 
 /// x to a constant power that is one or two simpler operations, as PyTorch computes it; null of others.
@@ -508,6 +504,13 @@ LogicalResult timesPowerOf2(NodeContext &ctx) {
 }
 
 } // namespace
+
+Value tc::emitRemainder(PrimBuilder &b, Value x, Value y) {
+  Value rest = b.binary<RemOp>(x, y);
+  Value differ = b.binary<XorOp>(b.compare(CompareKind::LT, rest, 0), b.compare(CompareKind::LT, y, 0));
+  Value isOther = b.binary<AndOp>(b.compare(CompareKind::NE, rest, 0), differ);
+  return b.select(isOther, b.add(rest, y), rest);
+}
 
 void tc::populateATenElementwise(OpRegistrar &onOp) {
   auto on = [&](std::initializer_list<StringRef> types, const NodeHandler &handler, bool takesComplex = false) {

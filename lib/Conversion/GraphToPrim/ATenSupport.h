@@ -174,6 +174,8 @@ mlir::Value joinComplex(PrimBuilder &b, mlir::Value real, mlir::Value imaginary)
 /// Whether an element has the sign bit: that of -0 and of some NaNs, too.
 mlir::Value isSigned(PrimBuilder &b, mlir::Value value);
 mlir::Value isNan(PrimBuilder &b, mlir::Value value);
+/// The remainder of x / y with the sign of y, as Python's %; exact, not from the rounded quotient.
+mlir::Value emitRemainder(PrimBuilder &b, mlir::Value x, mlir::Value y);
 mlir::Value isInf(PrimBuilder &b, mlir::Value value);
 /// sqrt(x^2 + y^2) without overflow.
 mlir::Value emitHypot(PrimBuilder &b, mlir::Value x, mlir::Value y);

@@ -120,14 +120,8 @@ LogicalResult modulo(NodeContext &ctx) {
   Value x, y;
   if (failed(numbersOf(c, x, y)))
     return failure();
-  if (c.b.isFloat(x)) {
-    // Not from the quotient, which is rounded.
-    PrimBuilder &b = c.b;
-    Value rest = b.binary<RemOp>(x, y);
-    Value signsDiffer = b.binary<XorOp>(b.compare(CompareKind::LT, rest, 0), b.compare(CompareKind::LT, y, 0));
-    Value isOther = b.binary<AndOp>(b.compare(CompareKind::NE, rest, 0), signsDiffer);
-    return ctx.result(b.select(isOther, b.add(rest, y), rest));
-  }
+  if (c.b.isFloat(x))
+    return ctx.result(emitRemainder(c.b, x, y));
   FailureOr<Value> quotient = floorDivide(ctx, x, y);
   if (failed(quotient))
     return failure();
