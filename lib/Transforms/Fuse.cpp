@@ -95,6 +95,22 @@ private:
     place(op);
   }
 
+  /// Where ops without operands stand in the program tells who read them first, maybe another group. Before their first
+  /// reader here, groups that compute alike print alike, and share a kernel.
+  static SmallVector<Operation *> placeAtReaders(ArrayRef<Operation *> ops) {
+    const llvm::SmallPtrSet<Operation *, 16> inside(ops.begin(), ops.end());
+    llvm::SetVector<Operation *> placed;
+    for (Operation *op : ops)
+      if (op->getNumOperands() != 0) {
+        for (Value operand : op->getOperands())
+          if (Operation *def = operand.getDefiningOp(); def && def->getNumOperands() == 0 && inside.contains(def))
+            placed.insert(def);
+        placed.insert(op);
+      }
+    placed.insert_range(ops); // what has no reader here
+    return placed.takeVector();
+  }
+
   void build(int id) {
     llvm::SetVector<Operation *> inside;
     llvm::SetVector<Value> inputs;
@@ -117,6 +133,7 @@ private:
       auto x = plan.orderOf(a), y = plan.orderOf(b);
       return x && y ? *x < *y : bool(y) && !x;
     });
+    ops = placeAtReaders(ops);
     SmallVector<Operation *> named;
     for (Operation *op : ops) {
       for (Value operand : op->getOperands())

@@ -802,3 +802,25 @@ func.func @reshapes_in_a_row(%v0: tensor<6x10xf32>) -> tensor<15x4xf32> {
   %y = prim.transpose %v9 [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>
   return %y : tensor<15x4xf32>
 }
+
+// A splat stands before its first reader in each region, wherever it stood before both: two regions that compute alike
+// print alike, and share a kernel.
+// CHECK-LABEL: func.func @shared_splat
+// CHECK: kernel.region
+// CHECK-NEXT: prim.abs
+// CHECK-NEXT: prim.splat 2.000000e+00
+// CHECK-NEXT: prim.mul
+// CHECK: kernel.region
+// CHECK-NEXT: prim.abs
+// CHECK-NEXT: prim.splat 2.000000e+00
+// CHECK-NEXT: prim.mul
+func.func @shared_splat(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = prim.abs %x : tensor<4x8xf32>
+  %c = prim.splat 2.000000e+00 : f32 : tensor<4x8xf32>
+  %b = prim.mul %a, %c : tensor<4x8xf32>
+  %r = prim.reduce sum %b [1] : tensor<4x8xf32> -> tensor<4xf32>
+  %d = prim.abs %y : tensor<4x8xf32>
+  %e = prim.mul %d, %c : tensor<4x8xf32>
+  %s = prim.reduce sum %e [1] : tensor<4x8xf32> -> tensor<4xf32>
+  return %r, %s : tensor<4xf32>, tensor<4xf32>
+}
