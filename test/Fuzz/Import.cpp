@@ -14,6 +14,8 @@
 #include "TorchCode.h"
 #include "Zip.h"
 
+#include "Frontend/TorchScript/Syntax.h"
+
 #include "tc/Autotune/Database.h"
 #include "tc/Conversion/GraphToPrim/GraphTypes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
@@ -524,6 +526,20 @@ const std::map<std::string, Target> targets = {
         tc::TorchScriptOptions options = inputsOf(bytes);
         options.makeOracle = [](mlir::Operation *function) { return std::make_unique<Oracle>(function); };
         return lower(tc::importTorchScript(beginModel(), path, options), why);
+      }}},
+    {"code",
+     {[](std::string &text, const std::vector<std::string> &corpus, Random &random) {
+        const std::string &donor = corpus[pick(random, corpus.size())];
+        pick(random, 8) ? mutateCode(text, donor, random) : mutateBytes(text, random);
+      },
+      [](const std::string &text, const std::string &, std::string &why) {
+        auto source = tc::torchscript::parseSource("model.py", text);
+        if (source)
+          return Answer::Taken;
+        const std::string error = llvm::toString(source.takeError());
+        if (!llvm::StringRef(error).starts_with("model.py:") || llvm::StringRef(error).contains('\n'))
+          why = "no sentence: " + error;
+        return why.empty() ? Answer::Refused : Answer::Wrong;
       }}},
     {"custom-op",
      {mutateJsonText,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,pt,zip,pickle,npy,npz,pb,json,custom-op,tuning-db}.
+"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,pt,code,zip,pickle,npy,npz,pb,json,custom-op,tuning-db}.
 
 usage: corpus.py BIN DIR
 
@@ -112,6 +112,9 @@ def main():
             for path, data in members.items():
                 archive.writestr(zipfile.ZipInfo(path), data)
         write(f"{folder}/pt", name, stream.getvalue())
+        for path, data in members.items():
+            if path.endswith(".py") and len(data) < 20000:
+                write(f"{folder}/code", f"{name}_{path}".replace("/", "_"), data if isinstance(data, bytes) else data.encode())
     for i, array in enumerate(arrays()):
         stream = io.BytesIO()
         np.save(stream, array)
