@@ -78,6 +78,13 @@ static llvm::Expected<OwningOpRef<ModuleOp>> loadTorchScript(MLIRContext *contex
   return importTorchScript(context, path, options);
 }
 
+/// As tc-compile and tc-opt print modules, in text or bytecode. ONNX begins with the tag of a field, which these are
+/// not.
+static bool beginsAsModule(StringRef text) {
+  return llvm::any_of(ArrayRef<StringRef>{"ML\xefR", "module", "builtin.module", "#loc", "#map", "func.func", "//"},
+                      [&](StringRef begin) { return text.starts_with(begin); });
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context, StringRef path, bool &isMlir,
                                                             const GraphToPrimOptions &sizes) {
   isMlir = false;
@@ -91,13 +98,14 @@ llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context
     return fail("cannot read the file: it is not a regular file");
   if (status.getSize() == 0)
     return fail("the file is empty; expected an ONNX, .pt2, .pt or .mlir model");
-  if (path.ends_with(".mlir")) {
+  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min<uint64_t>(16, status.getSize()), 0);
+  if (!head)
+    return fail("cannot read the file: " + head.getError().message());
+  // Standard input has no name that would tell.
+  if (path.ends_with(".mlir") || beginsAsModule((*head)->getBuffer())) {
     isMlir = true;
     return base::readModule(context, path);
   }
-  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min<uint64_t>(8, status.getSize()), 0);
-  if (!head)
-    return fail("cannot read the file: " + head.getError().message());
   for (const OtherFile &other : kOtherFiles)
     if ((*head)->getBuffer().substr(other.at).starts_with(other.magic))
       return fail(other.what);

@@ -6,10 +6,13 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Models.h"
+
 #include "tc/Driver/Compile.h"
 #include "tc/Driver/Register.h"
 #include "tc/Driver/Reproducer.h"
 #include "tc/Support/CommandLine.h"
+#include "tc/Support/ConfigFile.h"
 #include "tc/Support/Logging.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -27,6 +30,7 @@ const char *const examplesAndCodes = R"(Examples:
   tc-compile model.onnx -o model.bin --verify              and compare it with the model in float64
   tc-compile model.onnx --explain                          what is fused, or what is not supported
   tc-compile model.onnx -o - --compile-to=fuse             print the IR after a phase
+  tc-compile a.onnx b.pt2 -o artifacts/ --config tc.json   several models, with options that stand in a file
 
 Exit codes: 0 done; 1 wrong use, unreadable or ill-formed input; 2 the model needs what tc lacks; 3 --verify found a
 difference; 5 this machine cannot do it, or no memory is left; 6 internal error)";
@@ -69,11 +73,15 @@ int main(int argc, char **argv) {
   app.get_formatter()->column_width(30);
   std::string compileTo;
   auto list = [](CLI::Option *option) { option->delimiter(',')->allow_extra_args(false); };
-  CLI::Option *option = app.add_option("MODEL", request.model, "ONNX file, .pt2 or .pt archive, or .mlir of any phase");
+  std::vector<std::string> models;
+  CLI::Option *option =
+      app.add_option("MODEL", models, "ONNX file, .pt2 or .pt archive, or .mlir of any phase; -: standard input");
   option->required()->type_name("");
   app.setExtensions(option, {"onnx", "pt2", "pt", "mlir"});
 
-  option = app.add_option("-o", request.output, "the artifact to write, or a module with --compile-to (-: print it)");
+  option =
+      app.add_option("-o,--output", request.output,
+                     "the artifact to write, or a module with --compile-to (-: print it); a folder for several models");
   option->type_name("OUT")->group("Output");
   app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own, OUT.weights")
       ->group("Output");
@@ -84,8 +92,8 @@ int main(int argc, char **argv) {
                    "say what is not supported and what to do, or what was fused, why not more, and totals");
   explain->group("Output");
   app.setOptionalValue(explain, "FILE.json");
-  app.add_flag("-v", request.verbose, "phase times and memory")->group("Output");
-  app.add_flag("-q", request.quiet, "no line at the end that sums up the artifact")->group("Output");
+  app.add_flag("-v,--verbose", request.verbose, "phase times and memory")->group("Output");
+  app.add_flag("-q,--quiet", request.quiet, "no line at the end that sums up the artifact")->group("Output");
 
   option = app.add_option("--target", request.targets);
   app.setChoices(option, "", targetNames(), "; several: cpu,cuda");
@@ -161,6 +169,20 @@ int main(int argc, char **argv) {
 
   app.add_flag("--fullgraph", request.fullGraph, "accepted: the whole model compiles, or nothing does")->group("Other");
   app.add_flag("--allow-libs", request.allowLibs, "accepted: vendor libraries are not used yet")->group("Other");
+  app.config_formatter(std::make_shared<tc::ConfigFile>(app));
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  option = app.set_config("--config", "",
+                          "options as a JSON object, whose keys are their names; those given here replace the file's");
+  option->type_name("FILE.json")->group("Other")->configurable(false);
+  // It needs no model.
+  auto dumpConfig = [&app](int64_t) {
+    std::string text = app.config_to_str();
+    text.pop_back();
+    throw CLI::CallForVersion(text, 0);
+  };
+  app.add_flag_function("--dump-config", dumpConfig, "print all options as --config reads them, as they are given here")
+      ->group("Other")
+      ->configurable(false);
   app.addCommonOptions();
   app.footer(examplesAndCodes);
   try {
@@ -189,7 +211,7 @@ int main(int argc, char **argv) {
   request.executable = "/proc/self/exe";
   tc::driver::installCrashHandler();
   tc::driver::registerAllPasses();
-  int code = tc::driver::compile(request, llvm::errs());
+  int code = tc::driver::compileModels(std::move(request), models, llvm::errs());
   llvm::errs().flush();
   code = finishOutput(code);
   // Nothing is left to do that needs the destructors of a few hundred megabytes of IR.

@@ -26,6 +26,8 @@ inline std::string describeParseError(const CLI::App &app, const CLI::ParseError
                                       const std::string &positional) {
   if (dynamic_cast<const CLI::RequiredError *>(&error))
     return "no " + positional + " is given";
+  if (dynamic_cast<const CLI::FileError *>(&error))
+    return "the file of --config cannot be read: " + app.get_config_ptr()->as<std::string>();
   const std::vector<std::string> extras = app.remaining();
   if (!dynamic_cast<const CLI::ExtrasError *>(&error) || extras.empty())
     return error.what();
@@ -79,7 +81,7 @@ public:
           throw CLI::CallForVersion(text.substr(0, text.size() - 1), 0);
         },
         generated.description);
-    option->type_name(generated.value)->group(generated.group);
+    option->type_name(generated.value)->group(generated.group)->configurable(false);
     values_[option].choices = generated.choices;
   }
 
