@@ -144,7 +144,7 @@ def layer_breaches(tree):
         if not name.startswith(("include/", "lib/", "tools/", "test/", "examples/")) or not name.endswith(SOURCES):
             continue
         own, allowed = layers.allowed(name)
-        unit_test = name.startswith("test/Unit/")
+        unit_test = name.startswith(("test/Unit/", "test/Fuzz/"))
         for header in INCLUDE.findall(tree.text(name)):
             room = layers.room(os.path.dirname(header)[3:]) if header.startswith("tc/") else ""
             if room and name.startswith("include/tcrt/"):
@@ -156,7 +156,7 @@ def layer_breaches(tree):
             path = os.path.normpath(os.path.join(os.path.dirname(name), header))
             if header.startswith("../") and (not own or layers.room(os.path.dirname(path)[4:]) != own):
                 yield name, f"includes {path}, a header of another library's own; what is shared stands in include/tc"
-            # From lib/ itself, which is on the path of unit tests alone.
+            # From lib/ itself, which is on the path of tests of a library alone.
             room = layers.room(os.path.dirname(header)) if f"lib/{header}" in tree.names else ""
             if room and room != own and not (unit_test and layers.folders[room] & allowed):
                 yield name, f"includes lib/{header}, a header of another library's own; what is shared stands in include/tc"
