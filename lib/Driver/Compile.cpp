@@ -16,6 +16,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
@@ -95,8 +96,8 @@ private:
   int writeExplanation();
   int verifyArtifact(const std::string &path);
   int verifyTarget(machine::TargetKind target, const std::string &path);
-  int verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu,
-                     const std::string &path, double &largest);
+  int verifyFunction(func::FuncOp function, uint32_t number, const llvm::StringMap<int64_t> &sizes,
+                     const std::string &variant, bool onGpu, const std::string &path, double &largest);
   /// What the runtime says of `path`, said of the output.
   int failedRun(llvm::Error error, StringRef path);
   llvm::Expected<std::vector<prim::Tensor>> runProbe(ModuleOp probe, const std::string &variant,
@@ -194,8 +195,7 @@ int Compiler::checkRepetitions() {
   for (const std::string &text : request.dims) {
     GraphToPrimOptions parsed;
     if (!parseDimOption(text, parsed))
-      return wrong("--dim " + text +
-                   " is not of the form NAME=SIZE or NAME=MIN..MAX, with sizes from 0 on, the smaller first");
+      return wrong("--dim " + text + " is not of the form " + kDimForms);
     if (StringRef name = parsed.dims.begin()->first; !names.insert(name).second)
       return wrong("--dim gives \"" + name + "\" twice; give each dim one size or range");
   }
@@ -806,9 +806,10 @@ int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) 
   double largest = 0, allowed = 0;
   for (auto [number, function] : llvm::enumerate(getFunctions(*reference))) {
     allowed = std::max(allowed, getTolerance(function));
-    for (const std::string &variant : variants)
-      if (int code = verifyFunction(function, number, variant, onGpu, path, largest))
-        return code;
+    for (const llvm::StringMap<int64_t> &sizes : prim::getSizesOfCodes(function))
+      for (const std::string &variant : variants)
+        if (int code = verifyFunction(function, number, sizes, variant, onGpu, path, largest))
+          return code;
   }
   if (request.quiet)
     return kDone;
@@ -825,10 +826,10 @@ int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) 
                          (others.empty() ? "" : "; this machine cannot run " + describeMachines(others)));
 }
 
-int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu,
-                             const std::string &path, double &largest) {
+int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const llvm::StringMap<int64_t> &sizes,
+                             const std::string &variant, bool onGpu, const std::string &path, double &largest) {
   StringRef prefix = "--verify: ";
-  auto inputs = target::makeRandomInputs(function, llvm::StringMap<int64_t>(), /*seed=*/0);
+  auto inputs = target::makeRandomInputs(function, sizes, /*seed=*/0);
   if (!inputs)
     return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
   auto opened = OpenedArtifact::openFile(path, variant, onGpu);

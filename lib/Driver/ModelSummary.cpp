@@ -261,7 +261,8 @@ void driver::printModelSummary(llvm::raw_ostream &stream, const Object &model) {
     }
   }
   if (const Array *symbols = model.getArray("symbols"); symbols && !symbols->empty()) {
-    stream << "symbolic sizes: tc-compile --dim NAME=SIZE fixes one, NAME=MIN..MAX gives its range\n";
+    stream << "symbolic sizes: tc-compile --dim NAME=SIZE fixes one, NAME=MIN..MAX gives its range, NAME=1,8,MIN..MAX "
+              "code of their own for some\n";
     for (const llvm::json::Value &name : *symbols)
       stream << "  " << *name.getAsString() << "\n";
   }

@@ -47,10 +47,10 @@ void ArgumentSizes::readOptions(graph::FuncOp source) {
           places.try_emplace((source.getArgName(i) + sign + Twine(d)).str(), key);
       }
   }
-  for (const auto &[name, range] : options.dims) {
+  for (const auto &[name, sizes] : options.dims) {
     auto place = keys.contains(name) ? places.end() : places.find(name);
-    auto [given, isNew] = givenDims.try_emplace(place == places.end() ? name : place->second, range);
-    if (!isNew && given->second != range)
+    auto [given, isNew] = givenDims.try_emplace(place == places.end() ? name : place->second, sizes);
+    if (!isNew && !(given->second == sizes))
       report(source.getLoc(), "--dim names the dimension \"" + given->first + "\" twice, with different sizes");
   }
 }
@@ -84,13 +84,27 @@ FailureOr<AffineExpr> ArgumentSizes::openSize(const std::string &key, int64_t wa
   if (wanted >= 0)
     return size = builder.size(wanted);
   if (given != givenDims.end()) {
-    auto [min, max] = given->second;
+    const auto &[min, max, some] = given->second;
     if (isOutside(min, max))
       return refuse("--dim", min, max);
+    for (int64_t one : some)
+      if (isOutside(one, one))
+        return refuse("--dim", one, one);
     range = {std::max(range.first, min), std::min(range.second, max)};
   }
-  return size = range.first == range.second ? builder.size(range.first)
-                                            : builder.symbols.add(key, range.first, range.second);
+  if (range.first == range.second)
+    return size = builder.size(range.first);
+  size = builder.symbols.add(key, range.first, range.second);
+  if (given != givenDims.end() && !given->second.listed.empty()) {
+    SmallVector<int64_t> numbers = {cast<AffineSymbolExpr>(size).getPosition()};
+    llvm::append_range(numbers, given->second.listed);
+    listed.push_back(DenseI64ArrayAttr::get(builder.getContext(), numbers));
+  }
+  return size;
+}
+
+ArrayAttr ArgumentSizes::getListedSizes() const {
+  return listed.empty() ? nullptr : ArrayAttr::get(builder.getContext(), listed);
 }
 
 FailureOr<Sizes> ArgumentSizes::read(graph::FuncOp source, unsigned index) {

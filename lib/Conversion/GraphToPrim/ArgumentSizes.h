@@ -37,6 +37,9 @@ public:
   /// others.
   llvm::SmallVector<mlir::Value> applyMaps(graph::FuncOp source, mlir::Block *block);
 
+  /// prim.listed_sizes: for each symbol that --dim lists sizes of, its number and the sizes; null: for none.
+  mlir::ArrayAttr getListedSizes() const;
+
 private:
   mlir::FailureOr<mlir::AffineExpr> openSize(const std::string &key, int64_t wanted, std::pair<int64_t, int64_t> range,
                                              mlir::Location loc, llvm::StringRef input);
@@ -45,7 +48,8 @@ private:
   PrimBuilder &builder;
   Report report;
   /// options.dims by the dims' own names.
-  std::map<std::string, std::pair<int64_t, int64_t>> givenDims;
+  std::map<std::string, DimSizes> givenDims;
+  llvm::SmallVector<mlir::Attribute> listed;
   llvm::StringMap<mlir::AffineExpr> namedSizes;
 };
 

@@ -23,14 +23,33 @@ using namespace tc;
 
 bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options) {
   auto [name, value] = text.rsplit('=');
-  auto [low, high] = value.split("..");
-  int64_t min = 0, max = 0;
-  if (name.empty() || low.getAsInteger(10, min) || min < 0)
+  SmallVector<StringRef> parts;
+  value.split(parts, ',');
+  DimSizes sizes;
+  bool hasRange = false;
+  for (StringRef part : parts) {
+    auto [low, high] = part.split("..");
+    int64_t min = 0, max = 0;
+    if (low.getAsInteger(10, min) || min < 0)
+      return false;
+    if (part == low) {
+      if (!llvm::is_contained(sizes.listed, min))
+        sizes.listed.push_back(min);
+      continue;
+    }
+    if (hasRange || high.getAsInteger(10, max) || max < min)
+      return false;
+    hasRange = true;
+    sizes.min = min;
+    sizes.max = max;
+  }
+  if (name.empty() || llvm::any_of(sizes.listed, [&](int64_t size) { return size < sizes.min || size > sizes.max; }))
     return false;
-  max = min;
-  if (value.contains("..") && (high.getAsInteger(10, max) || max < min))
-    return false;
-  options.dims[name.str()] = {min, max};
+  if (parts.size() == 1 && !hasRange) {
+    sizes.min = sizes.max = sizes.listed.front();
+    sizes.listed.clear();
+  }
+  options.dims[name.str()] = sizes;
   return true;
 }
 
@@ -86,9 +105,7 @@ struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassB
     GraphToPrimOptions conversionOptions;
     for (const std::string &text : dims)
       if (!parseDimOption(text, conversionOptions)) {
-        getOperation().emitError()
-            << "--dim " << text
-            << " is not of the form NAME=SIZE or NAME=MIN..MAX, with sizes from 0 on, the smaller first";
+        getOperation().emitError() << "--dim " << text << " is not of the form " << kDimForms;
         return signalPassFailure();
       }
     for (const std::string &text : shapes)

@@ -21,6 +21,7 @@
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/Graph/IR/Source.h"
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/Utils/Admission.h"
 #include "tc/Support/Suggest.h"
 #include "tcrt/artifact_abi.h"
@@ -693,6 +694,8 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   func::ReturnOp::create(builder, *results);
   function.setFunctionType(b.getFunctionType(inputs, ValueRange(*results).getTypes()));
   function->setAttr(kSymbolsAttr, symbols.getAttr());
+  if (ArrayAttr listed = argumentSizes.getListedSizes())
+    function->setAttr(kListedSizesAttr, listed);
   if (ArrayAttr strings = symbols.getStringsAttr())
     function->setAttr(kStringsAttr, strings);
   // All at once: each change of one of them copies the list.

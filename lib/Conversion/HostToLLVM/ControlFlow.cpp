@@ -6,6 +6,8 @@
 
 #include "ProgramBuilder.h"
 
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::host;
@@ -16,10 +18,14 @@ void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
   for (Value value : op.getResults())
     if (hasDynamicMemory(value))
       dynamic.push_back(value);
-  Value condition = hostLoad(i8, address(op.getCondition()));
+  auto isTrue = [&] {
+    Value condition = hostLoad(i8, address(op.getCondition()));
+    return compare(LLVM::ICmpPredicate::ne, condition, LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0)));
+  };
+  IntegerSetAttr when = prim::getWhen(op);
+  Value condition = when ? contains(when.getValue()) : isTrue();
   Block *blocks[2] = {newBlock(), newBlock()}, *next = newBlock(SmallVector<Type>(dynamic.size(), ptr));
-  condBranch(compare(LLVM::ICmpPredicate::ne, condition, LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))),
-             blocks[0], blocks[1]);
+  condBranch(condition, blocks[0], blocks[1]);
   for (int side = 0; side < 2; ++side) {
     SizeScope scope(*this);
     Block &body = op->getRegion(side).front();

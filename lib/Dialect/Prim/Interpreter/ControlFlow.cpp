@@ -6,6 +6,10 @@
 
 #include "Handlers.h"
 
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
+
+#include "mlir/IR/IntegerSet.h"
+
 using namespace mlir;
 using namespace tc::prim;
 using namespace tc::prim::interpreter;
@@ -13,6 +17,17 @@ using namespace tc::prim::interpreter;
 namespace {
 
 Results evalIf(const Call &call) {
+  if (IntegerSetAttr when = getWhen(call.op)) {
+    const IntegerSet set = when.getValue();
+    bool holds = true;
+    for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
+      llvm::Expected<int64_t> value = call.frame.evaluate(set.getConstraint(i));
+      if (!value)
+        return call.fail(llvm::toString(value.takeError()));
+      holds &= set.isEq(i) ? *value == 0 : *value >= 0;
+    }
+    return call.frame.runRegion(call.op->getRegion(holds ? 0 : 1), {});
+  }
   if (call.operands[0].numElements() != 1)
     return call.fail("the condition must have one element");
   return call.frame.runRegion(call.op->getRegion(call.operands[0].bytes.get()[0] ? 0 : 1), {});

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Analysis/LikelySizes.h"
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Support/Saturate.h"
@@ -382,7 +383,7 @@ private:
     func.walk([&](IfOp op) { candidates.push_back(op); });
     for (IfOp op : candidates) {
       auto condition = dyn_cast_or_null<IntegerAttr>(getUniformElement(op.getCondition()));
-      if (!condition)
+      if (!condition || getWhen(op))
         continue;
       Block &block = (condition.getValue().isZero() ? op.getElseRegion() : op.getThenRegion()).front();
       Operation *yield = block.getTerminator();
@@ -540,10 +541,15 @@ private:
   }
 
   /// A transposed copy of a large constant that is read as it is too (an embedding that is also the head): readers of
-  /// the transpose follow an index map, and one copy serves both.
+  /// the transpose follow an index map, and one copy serves both. The same transpose in several branches is one.
   bool isSecondCopy(Operation *op, int64_t bytes) const {
-    return isa<TransposeOp>(op) && bytes > maxBytes && op->getOperand(0).getDefiningOp<ConstantOp>() &&
-           !op->getOperand(0).hasOneUse();
+    auto transpose = dyn_cast<TransposeOp>(op);
+    if (!transpose || bytes <= maxBytes || !transpose.getOperand().getDefiningOp<ConstantOp>())
+      return false;
+    return llvm::any_of(transpose.getOperand().getUsers(), [&](Operation *user) {
+      auto other = dyn_cast<TransposeOp>(user);
+      return !other || other.getPermutation() != transpose.getPermutation();
+    });
   }
 
   bool isStored(Operation *op) const {

@@ -12,7 +12,9 @@
 using namespace mlir;
 
 void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOptions &options) {
-  // First: nothing else knows complex elements.
+  // What follows finds numbers in place of sizes.
+  functions.addPass(createSpecializeSizesPass());
+  // Nothing else knows complex elements.
   functions.addPass(createExpandComplexPass());
   // Before constants fold, as dequantised weights, and those widened to i32 or f32, would be kept so.
   functions.addPass(createSinkDequantizePass());

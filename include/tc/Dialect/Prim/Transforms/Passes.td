@@ -123,6 +123,15 @@ def SubsampleConvsPass : Pass<"tc-subsample-convs", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SpecializeSizesPass : Pass<"tc-specialize-sizes", "::mlir::func::FuncOp"> {
+  let summary = "Code of their own for the sizes that --dim lists";
+  let description = [{
+    The body of a function with prim.listed_sizes becomes the last of several, which prim.if chooses among by the sizes of the run: the
+    others are copies in which the listed symbols are numbers. prim.specialized says which there are.
+  }];
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def TrimProductsPass : Pass<"tc-trim-products", "::mlir::func::FuncOp"> {
   let summary = "Products without rows and columns that nobody reads, without sums of zeros, and without trailing dims of 1";
   let dependentDialects = ["::tc::prim::PrimDialect"];
