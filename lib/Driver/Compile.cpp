@@ -6,6 +6,8 @@
 
 #include "tc/Driver/Compile.h"
 
+#include "ArtifactCache.h"
+#include "CheckSizes.h"
 #include "DebugFolder.h"
 #include "Explain.h"
 #include "LoadModel.h"
@@ -26,6 +28,7 @@
 #include "tc/Functions/Store.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/MappedFiles.h"
 #include "tc/Support/OutputFile.h"
 #include "tc/Support/Progress.h"
 #include "tc/Support/Threads.h"
@@ -65,15 +68,15 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 
 class Compiler {
 public:
-  Compiler(const CompileRequest &request, raw_ostream &errors)
-      : request(request), errors(errors), reproducer(request), bar(!request.verbose), start(Clock::now()) {}
+  Compiler(const CompileRequest &request, raw_ostream &errors, ArtifactCache &cache)
+      : request(request), errors(errors), cache(cache), reproducer(request), bar(!request.verbose),
+        start(Clock::now()) {}
   int run();
 
 private:
   int compile();
   int checkRequest(MLIRContext *context);
   int checkMachines(MLIRContext *context);
-  int checkRepetitions();
   int checkStart(Phase from, Phase last);
   void warnOfIdleOptions();
   bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
@@ -93,6 +96,9 @@ private:
   int writeModule(ModuleOp module);
   int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
   void summarize(const artifact::ArtifactSpec &spec);
+  std::string describeResult() const {
+    return nameOutput(summary, request.output) + llvm::formatv(", compiled in {0:f1} s", seconds).str();
+  }
   int writeExplanation();
   int verifyArtifact(const std::string &path);
   int verifyTarget(machine::TargetKind target, const std::string &path);
@@ -107,7 +113,9 @@ private:
   int internalError(StringRef what);
   int fail(ExitCode code, const Twine &sentence) {
     progress::clear();
-    errors << printable(sentence.str()) << "\n";
+    const std::string line = printable(sentence.str());
+    errors << line << "\n";
+    cache.addLines(line);
     return code;
   }
   void warn(const Twine &sentence) { fail(kDone, "tc-compile: warning: " + sentence); }
@@ -120,6 +128,7 @@ private:
 
   const CompileRequest &request;
   raw_ostream &errors;
+  ArtifactCache &cache;
   SmallVector<machine::TargetKind> targets; ///< in the order in which they stand in the artifact
   SmallVector<machine::CpuAttr> cpus;       ///< the best last, as passes take them
   SmallVector<machine::GpuAttr> gpus;
@@ -138,7 +147,7 @@ private:
   double seconds = 0;                                                  ///< from the start to the end of the last phase
   llvm::StringSet<> printed;                                           ///< passes of --print-ir-after that ran
   std::mutex printedMutex;                                             ///< passes run in parallel
-  std::string summary;                                                 ///< of the artifact that was written
+  std::string summary; ///< of the artifact that was written, without its time
 };
 
 /// Reads --target, --cpu and --gpu.
@@ -185,29 +194,6 @@ int Compiler::checkMachines(MLIRContext *context) {
   }
   if (gpus.empty())
     gpus = machine::getDefaultGpus(context);
-  return kDone;
-}
-
-/// Refuses a dim or an input with two sizes, of which one would do nothing.
-int Compiler::checkRepetitions() {
-  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
-  llvm::StringSet<> names;
-  for (const std::string &text : request.dims) {
-    GraphToPrimOptions parsed;
-    if (!parseDimOption(text, parsed))
-      return wrong("--dim " + text + " is not of the form " + kDimForms);
-    if (StringRef name = parsed.dims.begin()->first; !names.insert(name).second)
-      return wrong("--dim gives \"" + name + "\" twice; give each dim one size or range");
-  }
-  names.clear();
-  for (const std::string &text : request.shapes) {
-    GraphToPrimOptions parsed;
-    if (!parseShapeOption(text, parsed))
-      return wrong("--shape " + text +
-                   " is not of the form INPUT=SIZE,SIZE,... or, with the element type, INPUT=SIZE,SIZE,...:f32");
-    if (StringRef name = parsed.shapes.begin()->first; !names.insert(name).second)
-      return wrong("--shape gives \"" + name + "\" twice; give each input one shape");
-  }
   return kDone;
 }
 
@@ -272,8 +258,8 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (request.externalWeights &&
       (request.output.empty() || (request.stopAtPhase && request.compileTo < Phase::Artifact)))
     return wrong("--external-weights writes them beside the artifact; give -o OUT and no --compile-to");
-  if (int code = checkRepetitions())
-    return code;
+  if (std::string sentence = findSizeError(request); !sentence.empty())
+    return wrong(sentence);
   if (!request.debugDir.empty()) {
     folder.emplace(request);
     if (llvm::Error error = folder->begin())
@@ -322,7 +308,9 @@ void Compiler::report(Diagnostic &diagnostic) {
     failures.emplace_back(base::getErrorKind(diagnostic), line);
   if (!quiet) {
     progress::clear();
-    errors << printable(line) << "\n";
+    line = printable(line);
+    errors << line << "\n";
+    cache.addLines(line);
   }
 }
 
@@ -640,9 +628,15 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
       verified = verifyArtifact(path.str());
       return verified == kDone ? llvm::Error::success() : llvm::createStringError("--verify failed");
     };
+    auto keep = [&](StringRef path) -> llvm::Error {
+      cache.take(path);
+      return llvm::Error::success();
+    };
     artifact::CheckArtifact check;
     if (request.verify)
       check = verify;
+    else if (cache.getStore())
+      check = keep;
     llvm::Error error = artifact::writeArtifact(spec, request.output, check);
     if (verified != kDone) {
       llvm::consumeError(std::move(error));
@@ -670,9 +664,9 @@ void Compiler::summarize(const artifact::ArtifactSpec &spec) {
     return llvm::sys::fs::file_size(path, bytes) ? std::string("? bytes") : describeSize(bytes);
   };
   llvm::raw_string_ostream stream(summary);
-  stream << request.output << ": " << sizeOf(request.output);
+  stream << kOutputName << ": " << sizeOf(request.output);
   if (spec.externalWeights && !spec.weights.empty())
-    stream << " and " << sizeOf(request.output + ".weights") << " of weights in " << request.output << ".weights";
+    stream << " and " << sizeOf(request.output + ".weights") << " of weights in " << kOutputName << ".weights";
   for (auto [i, target] : llvm::enumerate(targets)) {
     setTarget(target);
     uint64_t launches = 0;
@@ -686,7 +680,6 @@ void Compiler::summarize(const artifact::ArtifactSpec &spec) {
     stream << ", " << describeKernels(kernels.size(), launches) << (targets.size() > 1 ? " for " : ", ")
            << (target == machine::TargetKind::Reference ? "reference on " : "") << describeMachines(machines);
   }
-  stream << llvm::formatv(", compiled in {0:f1} s", seconds);
 }
 
 /// What errors relative to the largest value a chain of operations in the narrowest float type of `func` may make.
@@ -874,7 +867,7 @@ int Compiler::run() {
   if (!folder)
     return code;
   std::string result = code == kDone
-                           ? summary.empty() ? "done up to phase " + getName(current).str() : summary
+                           ? summary.empty() ? "done up to phase " + getName(current).str() : describeResult()
                            : "failed in phase " + getName(current).str() + ", exit code " + std::to_string(code);
   if (llvm::Error error = folder->writeIndex(result))
     return fail(code == kDone ? kWrongUse : ExitCode(code), llvm::toString(std::move(error)));
@@ -923,7 +916,10 @@ int Compiler::compile() {
   sizes.allowHostOps = request.allowHostOps;
   for (const std::string &path : request.customOps)
     llvm::consumeError(readCustomOperators(path, sizes.customOperators)); // the request was checked
+  std::optional<MappedFiles> mapped(std::in_place);
   llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir, sizes);
+  const std::set<std::string> files = std::move(mapped->paths);
+  mapped.reset();
   quiet = false;
   endStep(Phase::Import);
   if (!module)
@@ -971,11 +967,21 @@ int Compiler::compile() {
   for (const std::string &pass : request.printIrAfter)
     if (!printed.contains(pass))
       warn("--print-ir-after " + pass + " printed nothing: the pass did not run");
+  if (!summary.empty())
+    cache.add(files, summary);
   if (!request.quiet && !summary.empty())
-    fail(kDone, summary);
+    fail(kDone, describeResult());
   return code;
 }
 
 } // namespace
 
-int tc::driver::compile(const CompileRequest &request, raw_ostream &errors) { return Compiler(request, errors).run(); }
+int tc::driver::compile(const CompileRequest &request, raw_ostream &errors) {
+  log::enable(request.logs); // a name that is no channel is refused with the rest of the request
+  ArtifactCache cache(request, errors);
+  if (std::optional<int> code = cache.restore())
+    return *code;
+  int code = Compiler(request, errors, cache).run();
+  cache.finish();
+  return code;
+}

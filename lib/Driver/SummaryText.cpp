@@ -10,6 +10,13 @@
 
 using namespace tc;
 
+std::string driver::nameOutput(llvm::StringRef text, llvm::StringRef output) {
+  std::string named;
+  for (char c : text)
+    named += c == kOutputName ? output.str() : std::string(1, c);
+  return named;
+}
+
 std::string driver::describeSize(uint64_t bytes) {
   if (bytes < 1000)
     return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");

@@ -8,11 +8,15 @@
 #define TC_LIB_DRIVER_SUMMARYTEXT_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <string>
 
 namespace tc::driver {
 
+/// In a text that may be said of another output later, in place of its name.
+constexpr char kOutputName = '\0';
+std::string nameOutput(llvm::StringRef text, llvm::StringRef output);
 /// "46.9 MB".
 std::string describeSize(uint64_t bytes);
 /// "1 kernel", "139 kernels in 1053 launches": regions that compute the same share a kernel.

@@ -6,11 +6,25 @@
 
 #include "tc/Support/BlobStore.h"
 #include "tc/Support/Hash.h"
+#include "tc/Support/MappedFiles.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
+
+static std::mutex recorderMutex;
+static tc::MappedFiles *recorder = nullptr;
+
+tc::MappedFiles::MappedFiles() {
+  std::lock_guard<std::mutex> lock(recorderMutex);
+  recorder = this;
+}
+
+tc::MappedFiles::~MappedFiles() {
+  std::lock_guard<std::mutex> lock(recorderMutex);
+  recorder = nullptr;
+}
 
 Expected<std::unique_ptr<MemoryBuffer>> tc::mapFile(StringRef path) {
   auto fail = [&](const Twine &reason) {
@@ -27,6 +41,9 @@ Expected<std::unique_ptr<MemoryBuffer>> tc::mapFile(StringRef path) {
       MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return fail(buffer.getError().message());
+  std::lock_guard<std::mutex> lock(recorderMutex);
+  if (recorder)
+    recorder->paths.insert(path.str());
   return std::move(*buffer);
 }
 

@@ -8,6 +8,7 @@
 
 #include "Models.h"
 
+#include "tc/Cache/Store.h"
 #include "tc/Driver/Compile.h"
 #include "tc/Driver/Register.h"
 #include "tc/Driver/Reproducer.h"
@@ -18,6 +19,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 #include <unistd.h>
 
@@ -48,6 +50,11 @@ std::vector<std::string> targetNames() {
   for (unsigned i = 0; i <= tc::machine::getMaxEnumValForTargetKind(); ++i)
     names.push_back((tc::machine::stringifyTargetKind(tc::machine::TargetKind(i)) + (i ? "" : " (default)")).str());
   return names;
+}
+
+std::string readEnvironment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
 }
 
 int cannotPrint(const std::string &why) {
@@ -149,6 +156,19 @@ int main(int argc, char **argv) {
       ->group("Speed");
   app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)")->type_name("N")->group("Speed");
 
+  const char *caching = "Cache";
+  std::string cacheSize = readEnvironment("TC_CACHE_SIZE");
+  request.cacheDir = readEnvironment("TC_CACHE_DIR");
+  app.add_option("--cache-dir", request.cacheDir,
+                 "folder of earlier results, which equal compiles and kernels are taken from (default: $TC_CACHE_DIR; "
+                 "\"\": none)")
+      ->type_name("DIR")
+      ->group(caching);
+  app.add_option("--cache-size", cacheSize,
+                 "what it may hold: 500M, 4G (default: $TC_CACHE_SIZE, then 4G); what was not used for longest goes")
+      ->type_name("SIZE")
+      ->group(caching);
+
   const char *inside = "Looking inside";
   option = app.add_option("--compile-to", compileTo);
   option->type_name("PHASE")->group(inside);
@@ -194,6 +214,14 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &e) {
     std::cerr << "tc-compile: error: " << tc::describeParseError(app, e, "model") << "; see tc-compile --help\n";
     return tc::driver::kWrongUse;
+  }
+  if (!cacheSize.empty()) {
+    std::optional<uint64_t> bytes = tc::cache::parseSize(cacheSize);
+    if (!bytes) {
+      std::cerr << "tc-compile: error: --cache-size " << cacheSize << " is no size; give one such as 500M or 4G\n";
+      return tc::driver::kWrongUse;
+    }
+    request.cacheSizeBytes = *bytes;
   }
   request.explain = explain->count() > 0;
   if (request.explainFile == "true")

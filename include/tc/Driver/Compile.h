@@ -28,7 +28,7 @@ namespace tc::driver {
 
 enum ExitCode { kDone = 0, kWrongUse = 1, kUnsupported = 2, kDiffers = 3, kMachine = 5, kInternal = 6 };
 
-/// The command line of tc-compile.
+/// The command line of tc-compile. Of a new option ArtifactCache.cpp has to know whether it changes what is written.
 struct CompileRequest {
   std::string model;
   std::string output; ///< empty: only with explain or compileTo = artifact
@@ -49,6 +49,8 @@ struct CompileRequest {
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
        allowHostOps = false, verbose = false, quiet = false;
   unsigned jobs = 0;
+  std::string cacheDir; ///< folder of earlier results; empty: none are used or kept
+  uint64_t cacheSizeBytes = uint64_t(4) << 30;
   /// As it was typed, for the report of an internal error.
   std::string commandLine;
   /// tc-compile itself, to write the reproducer of an internal error; empty: none is written.

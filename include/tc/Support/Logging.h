@@ -6,6 +6,7 @@
 //   schedule   the strategy and its parameters that each region got
 //   kernel     which kernel computes which nodes, and which share one
 //   memory     the place and lifetime of each value, and what they add up to
+//   cache      which artifact and which kernels were found in the compile cache, and which not
 //
 // Nothing is printed, and no text is built, unless the channel was enabled:
 //
@@ -27,6 +28,8 @@
 #include <string>
 
 namespace tc::log {
+
+inline constexpr llvm::StringLiteral kCacheChannel = "cache";
 
 /// The channels that there are.
 llvm::ArrayRef<llvm::StringRef> getChannels();

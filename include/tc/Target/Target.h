@@ -61,6 +61,8 @@ class TargetBackend {
 public:
   virtual ~TargetBackend() = default;
   virtual machine::DeviceKind getDevice() const = 0;
+  /// What besides tc-compile itself decides the bytes: tools and files, so that another version is another text.
+  virtual std::string describeTools() const { return ""; }
   /// `variant` must stay until the compilation is destroyed.
   virtual llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                                     const ObjectOptions &options) = 0;

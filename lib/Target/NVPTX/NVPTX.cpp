@@ -73,6 +73,17 @@ std::vector<std::string> findToolkits() {
   return toolkits;
 }
 
+/// Where libdevice may lie.
+std::vector<std::string> findLibraries() {
+  std::vector<std::string> paths;
+  for (const std::string &toolkit : findToolkits()) {
+    SmallString<128> path(toolkit);
+    llvm::sys::path::append(path, "nvvm", "libdevice", "libdevice.10.bc");
+    paths.push_back(path.str().str());
+  }
+  return paths;
+}
+
 /// Defines the functions of one lane that kernels call (tc_<function>_f64 and _f32: Codegen/Common/ExpandFunctions.cpp)
 /// by those of libdevice, which lies in the toolkit of ptxas.
 llvm::Error linkFunctions(llvm::Module &kernels) {
@@ -90,9 +101,7 @@ llvm::Error linkFunctions(llvm::Module &kernels) {
   if (!calls)
     return llvm::Error::success();
   std::unique_ptr<llvm::Module> library;
-  for (const std::string &toolkit : findToolkits()) {
-    SmallString<128> path(toolkit);
-    llvm::sys::path::append(path, "nvvm", "libdevice", "libdevice.10.bc");
+  for (const std::string &path : findLibraries()) {
     llvm::SMDiagnostic diagnostic;
     if ((library = llvm::parseIRFile(path, diagnostic, kernels.getContext())))
       break;
@@ -274,6 +283,19 @@ llvm::Expected<Object> Compilation::finish() {
 class NVPTXBackend : public TargetBackend {
 public:
   machine::DeviceKind getDevice() const override { return machine::DeviceKind::Cuda; }
+  std::string describeTools() const override {
+    std::string text;
+    llvm::ErrorOr<std::string> ptxas = findPtxas();
+    std::vector<std::string> paths = findLibraries();
+    paths.insert(paths.begin(), ptxas ? *ptxas : "");
+    for (const std::string &path : paths) {
+      llvm::sys::fs::file_status status;
+      if (!llvm::sys::fs::status(path, status))
+        text += llvm::formatv("{0} {1} {2}\n", path, status.getSize(),
+                              status.getLastModificationTime().time_since_epoch().count());
+    }
+    return text;
+  }
   llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                             const ObjectOptions &options) override {
     auto compilation = std::make_unique<Compilation>();
