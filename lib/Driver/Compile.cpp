@@ -904,6 +904,7 @@ int Compiler::compile() {
   options.jobs = jobs;
   options.debugDir = request.debugDir;
   options.report = &explanation.report;
+  options.cache = cache.getStore();
 
   beginStep(Phase::Import);
   bool isMlir = false;

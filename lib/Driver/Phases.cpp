@@ -171,7 +171,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     target::CompileVariantsPassOptions compile;
     compile.jobs = options.jobs;
     compile.debugDir = options.debugDir;
-    manager.addPass(target::createCompileVariantsPass(compile));
+    manager.addPass(target::createCompileVariantsPass(compile, options.cache));
     return;
   }
   }

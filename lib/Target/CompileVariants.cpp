@@ -119,6 +119,8 @@ namespace {
 
 struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<CompileVariants> {
   using CompileVariantsPassBase::CompileVariantsPassBase;
+  CompileVariants(const CompileVariantsPassOptions &options, cache::Store *cache)
+      : CompileVariantsPassBase(options), cache(cache) {}
   void runOnOperation() override {
     if (!debugDir.empty() && !llvm::sys::fs::is_directory(debugDir)) {
       base::emitError(UnknownLoc::get(&getContext()), base::ErrorKind::Environment) << debugDir << " is no folder";
@@ -127,6 +129,7 @@ struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<Compil
     ObjectOptions options;
     options.jobs = jobs;
     options.debugDir = debugDir;
+    options.cache = debugDir.empty() ? cache : nullptr;
     llvm::Error failed =
         llvm::handleErrors(compileVariants(getOperation(), options), [&](const llvm::ErrorInfoBase &error) {
           bool ofSystem = error.convertToErrorCode().category() == std::generic_category();
@@ -138,6 +141,7 @@ struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<Compil
         });
     llvm::consumeError(std::move(failed));
   }
+  cache::Store *cache = nullptr;
 };
 
 struct VerifyObject : public tc::target::impl::VerifyObjectPassBase<VerifyObject> {
@@ -171,3 +175,8 @@ struct VerifyObject : public tc::target::impl::VerifyObjectPassBase<VerifyObject
 };
 
 } // namespace
+
+std::unique_ptr<Pass> tc::target::createCompileVariantsPass(const CompileVariantsPassOptions &options,
+                                                            cache::Store *cache) {
+  return std::make_unique<CompileVariants>(options, cache);
+}

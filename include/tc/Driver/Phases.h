@@ -22,6 +22,10 @@
 
 #include <optional>
 
+namespace tc::cache {
+class Store;
+} // namespace tc::cache
+
 namespace tc::driver {
 
 #define GEN_PASS_DECL
@@ -60,6 +64,8 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
                                llvm::cl::init("")};
   /// If set: filled by the conversion from graph to prim.
   GraphToPrimReport *report = nullptr;
+  /// If set: where code of earlier compiles is (object).
+  cache::Store *cache = nullptr;
 };
 
 /// Appends the passes of a phase, without its verifier. Import and Artifact have no passes.

@@ -14,10 +14,17 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+namespace tc::cache {
+class Store;
+} // namespace tc::cache
+
 namespace tc::target {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "tc/Target/Passes.h.inc"
+
+/// With a cache of code, which may be null.
+std::unique_ptr<mlir::Pass> createCompileVariantsPass(const CompileVariantsPassOptions &options, cache::Store *cache);
 } // namespace tc::target
 
 #endif // TC_TARGET_PASSES_H

@@ -20,12 +20,19 @@
 #include <string>
 #include <vector>
 
+namespace tc::cache {
+class Store;
+} // namespace tc::cache
+
 namespace tc::target {
 
 /// How object code is made.
 struct ObjectOptions {
   unsigned jobs = 0;    ///< threads; 0: as many as the machine has
   std::string debugDir; ///< if not empty: LLVM IR and assembly of every part go there
+  /// If not null: of earlier compiles, where code is looked up and kept. Not with a debugDir, which shows code being
+  /// made.
+  cache::Store *cache = nullptr;
 };
 
 /// Code for a GPU. `arch` as in tcrt_section_t::arch.

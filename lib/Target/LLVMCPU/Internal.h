@@ -8,6 +8,7 @@
 #define TC_LIB_TARGET_LLVMCPU_INTERNAL_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -24,6 +25,9 @@ bool isInCodeLibrary(llvm::StringRef library, llvm::StringRef name);
 
 /// Names of the symbols that a relocatable object refers to and does not define.
 llvm::Expected<std::vector<std::string>> getUndefinedSymbols(llvm::StringRef object);
+
+/// Gives symbols of a relocatable object other names. Those of its sections stay.
+llvm::Error renameSymbols(std::string &object, const llvm::StringMap<std::string> &names);
 
 /// Links relocatable objects to a shared object with entry point tc_entry. Takes no symbol from anywhere else.
 /// Serialised.

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Internal.h"
+#include "tc/Cache/Store.h"
+#include "tc/Support/Logging.h"
 #include "tc/Target/Optimize.h"
 #include "tc/Target/Target.h"
 #include "tcrt/artifact_abi.h"
@@ -24,6 +26,7 @@
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/AsmParser/Parser.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
@@ -47,6 +50,10 @@ namespace {
 
 /// Operations per part; small enough for the threads to share the work, large enough to amortise a module's cost.
 constexpr int64_t kPartOperations = 3000;
+/// A kernel of so many ends its part, and so does every third one behind which a part has so many: where a part ends
+/// depends on what is in it, so that a kernel that changes leaves the parts behind it as they were, which the cache
+/// has.
+constexpr int64_t kOwnOperations = 500;
 /// What a part costs besides its operations, in the time of so many.
 constexpr uint64_t kPartWork = 200;
 /// The same of a long program's functions, which are not optimised.
@@ -110,7 +117,8 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(StringRef
 
 class Compilation : public VariantCompilation {
 public:
-  Compilation(host::VariantOp variant, std::string debugDir) : variant(variant), debugDir(std::move(debugDir)) {}
+  Compilation(host::VariantOp variant, const ObjectOptions &options)
+      : variant(variant), debugDir(options.debugDir), cache(options.cache) {}
 
   llvm::Error prepare();
   unsigned getPartCount() const override { return parts.size(); }
@@ -120,14 +128,17 @@ public:
 
 private:
   std::unique_ptr<llvm::Module> translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context);
-  llvm::Expected<std::string> generate(llvm::Module &module, llvm::TargetMachine &machine, const Twine &part);
+  llvm::StringMap<std::string> neutralizeNames(llvm::Module &module);
+  llvm::Expected<std::string> generate(llvm::Module &module, llvm::TargetMachine &machine, const Twine &part,
+                                       bool isNeutral, const std::string &problem);
   llvm::Expected<std::string>
-  compileModule(const Twine &part, llvm::CodeGenOptLevel level,
+  compileModule(const Twine &part, llvm::CodeGenOptLevel level, bool isNeutral,
                 llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make);
   llvm::Error addLibrary();
 
   host::VariantOp variant;
   std::string debugDir;
+  cache::Store *cache;
   /// Definitions. Part 0 holds the program and the globals.
   struct Part {
     SmallVector<Operation *> operations;
@@ -185,9 +196,10 @@ llvm::Error Compilation::prepare() {
     parts[0].size.work += countOperations(op);
   auto addParts = [&](ArrayRef<Operation *> functions, bool isOptimized, int64_t most) {
     int64_t operations = 0;
+    bool isComplete = true;
     for (Operation *function : functions) {
       const int64_t count = countOperations(function);
-      if ((operations > 0 && operations + count > most) || parts.back().isOptimized != isOptimized) {
+      if (isComplete || operations + count > most) {
         parts.emplace_back();
         parts.back().isOptimized = isOptimized;
         operations = 0;
@@ -197,6 +209,7 @@ llvm::Error Compilation::prepare() {
       parts.back().size.work += isOptimized ? count : count / 8;
       parts.back().size.kernels += isOptimized;
       operations += count;
+      isComplete = isOptimized && (count >= kOwnOperations || (operations >= kOwnOperations && count % 3 == 0));
     }
   };
   addParts(kernels, /*isOptimized=*/true, kPartOperations);
@@ -340,8 +353,23 @@ std::unique_ptr<llvm::Module> Compilation::translate(ArrayRef<Operation *> opera
   return translateModuleToLLVMIR(*module, context, variant.getSymName());
 }
 
-llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::TargetMachine &machine,
-                                                  const Twine &part) {
+/// Names the variant's functions and globals by their place in the module: the names that they had.
+llvm::StringMap<std::string> Compilation::neutralizeNames(llvm::Module &module) {
+  llvm::StringMap<std::string> names;
+  SmallVector<llvm::GlobalValue *> values;
+  for (llvm::GlobalValue &value : module.global_values())
+    if (symbols.count(value.getName()))
+      values.push_back(&value);
+  for (llvm::GlobalValue *value : values) {
+    std::string name = "tc." + std::to_string(names.size());
+    names[name] = value->getName().str();
+    value->setName(name);
+  }
+  return names;
+}
+
+llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::TargetMachine &machine, const Twine &part,
+                                                  bool isNeutral, const std::string &problem) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(llvm::PICLevel::BigPIC);
@@ -378,6 +406,39 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   if (!base.empty())
     dump(".ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
 
+  // Without a cache, too: what is written does not depend on it.
+  const llvm::StringMap<std::string> names = isNeutral ? neutralizeNames(module) : llvm::StringMap<std::string>();
+  auto withNames = [&](std::string object) -> llvm::Expected<std::string> {
+    if (llvm::Error error = names.empty() ? llvm::Error::success() : renameSymbols(object, names))
+      return std::move(error);
+    return object;
+  };
+  cache::Key key;
+  if (cache) {
+    SmallVector<char, 0> bitcode;
+    llvm::raw_svector_ostream stream(bitcode);
+    llvm::WriteBitcodeToFile(module, stream);
+    key = cache::KeyBuilder()
+              .add("program", cache::getProgramKey())
+              .add("module", StringRef(bitcode.data(), bitcode.size()))
+              .add("cpu", StringRef(cpu))
+              .add("features", StringRef(features))
+              .add("level", uint64_t(machine.getOptLevel()))
+              .finish();
+    std::optional<cache::Entry> entry = cache->load(cache::Kind::Kernel, key);
+    if (log::isEnabled(log::kCacheChannel)) {
+      std::string what;
+      for (const llvm::Function &function : module)
+        if (!function.isDeclaration() && !function.hasLocalLinkage()) {
+          auto named = names.find(function.getName());
+          what += (what.empty() ? "" : ", ") + (named == names.end() ? function.getName().str() : named->second);
+        }
+      log::write(log::kCacheChannel, (variant.getSymName() + ", " + what + (entry ? ": found" : ": not there")).str());
+    }
+    if (entry)
+      return withNames(entry->content.str());
+  }
+
   const bool isOptimized = machine.getOptLevel() != llvm::CodeGenOptLevel::None;
   if (isOptimized)
     optimize(module, machine, /*interleaves=*/false);
@@ -389,9 +450,12 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
     reduceStrength(module, machine);
 
   if (!base.empty()) {
-    dump(".opt.ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+    for (const auto &name : names)
+      if (llvm::GlobalValue *value = copy->getNamedValue(name.first()))
+        value->setName(name.second);
+    dump(".opt.ll", [&](raw_ostream &stream) { copy->print(stream, nullptr); });
     dump(".s", [&](llvm::raw_fd_ostream &stream) {
-      std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
       llvm::Expected<std::string> text = generateCode(*copy, machine, llvm::CodeGenFileType::AssemblyFile);
       if (text)
         stream << *text;
@@ -399,7 +463,12 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
         llvm::consumeError(text.takeError());
     });
   }
-  return generateCode(module, machine, llvm::CodeGenFileType::ObjectFile);
+  llvm::Expected<std::string> object = generateCode(module, machine, llvm::CodeGenFileType::ObjectFile);
+  if (!object)
+    return object;
+  if (cache && problem.empty())
+    cache->save(cache::Kind::Kernel, key, StringRef(*object));
+  return withNames(std::move(*object));
 }
 
 /// Turns what LLVM reports into an error of the part.
@@ -418,7 +487,7 @@ struct Diagnostics : public llvm::DiagnosticHandler {
 };
 
 llvm::Expected<std::string> Compilation::compileModule(
-    const Twine &part, llvm::CodeGenOptLevel level,
+    const Twine &part, llvm::CodeGenOptLevel level, bool isNeutral,
     llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make) {
   auto machine = makeTargetMachine(cpu, features, level);
   if (!machine)
@@ -429,7 +498,7 @@ llvm::Expected<std::string> Compilation::compileModule(
   auto module = make(context);
   if (!module)
     return module.takeError();
-  llvm::Expected<std::string> object = generate(**module, **machine, part);
+  llvm::Expected<std::string> object = generate(**module, **machine, part, isNeutral, message);
   if (object && !message.empty())
     return llvm::createStringError("variant \"" + variant.getSymName() + "\": " + message);
   return object;
@@ -442,8 +511,10 @@ llvm::Error Compilation::compilePart(unsigned part) {
     return llvm::createStringError("the code of variant \"" + variant.getSymName() +
                                    "\" cannot be translated to LLVM IR");
   };
-  llvm::Expected<std::string> object = compileModule(
-      Twine(part), parts[part].isOptimized ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None, make);
+  // The program is of its model alone.
+  llvm::Expected<std::string> object =
+      compileModule(Twine(part), parts[part].isOptimized ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None,
+                    /*isNeutral=*/part > 0 && parts[part].isOptimized, make);
   if (!object)
     return object.takeError();
   objects[part] = std::move(*object);
@@ -485,7 +556,8 @@ llvm::Error Compilation::addLibrary() {
   };
   objects.emplace_back();
   while (!complete) {
-    llvm::Expected<std::string> object = compileModule("library", llvm::CodeGenOptLevel::Default, make);
+    llvm::Expected<std::string> object =
+        compileModule("library", llvm::CodeGenOptLevel::Default, /*isNeutral=*/false, make);
     if (!object)
       return object.takeError();
     complete = true;
@@ -510,7 +582,7 @@ public:
   machine::DeviceKind getDevice() const override { return machine::DeviceKind::Cpu; }
   llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                             const ObjectOptions &options) override {
-    auto compilation = std::make_unique<Compilation>(variant, options.debugDir);
+    auto compilation = std::make_unique<Compilation>(variant, options);
     if (llvm::Error error = compilation->prepare())
       return std::move(error);
     return compilation;

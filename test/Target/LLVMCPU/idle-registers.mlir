@@ -2,7 +2,7 @@
 // would then read without a mask: the element of the next row was in the result.
 // RUN: rm -rf %t && mkdir %t
 // RUN: tc-compile %s -o %t/m.bin --cpu x86-64-v3 --debug-dir %t --verify
-// RUN: FileCheck %s < %t/x86-64-v3.0.opt.ll
+// RUN: FileCheck %s < %t/x86-64-v3.1.opt.ll
 // CHECK: @llvm.masked.load.v4f64{{.*}}<4 x i1>
 
 func.func @main(%x: tensor<4x5xf64> {tc.name = "x"}) -> (tensor<4x5xf64> {tc.name = "y"}) attributes {prim.symbols = []} {
