@@ -116,6 +116,7 @@ Reproducer::Reproducer(const CompileRequest &request) : request(request) {
            ".reproducer.mlir";
   path = file.str().str();
   note = request.model + ": note: the module before that phase is in " + path + "\n";
+  setPhase(Phase::Import); // what fails before it is told, too
   active = this;
 }
 

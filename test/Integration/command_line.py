@@ -413,7 +413,7 @@ for _name, _arguments in USE.items():
     COMPILE[_name] = (good_model, _arguments)
 COMPILE["output_is_no_file"] = (good_model, ["-o", "-"])
 COMPILE["output_in_no_folder"] = (good_model, ["-o", "nowhere/out.bin"])
-COMPILE["output_is_a_folder"] = (lambda: (good_model(), os.mkdir("folder")), ["-o", "folder"])
+COMPILE["output_is_a_pipe"] = (lambda: (good_model(), os.mkfifo("pipe")), ["-o", "pipe"])
 COMPILE["disk_full"] = (lambda: write(digits_bytes()), ["-o", "out.bin"])
 FILE_LIMIT = {"disk_full": 8192}  # bytes a file may have: writing fails beyond, as on a full disk
 

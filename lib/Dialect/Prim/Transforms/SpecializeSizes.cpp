@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/IR/ListedSizes.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
