@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
@@ -42,27 +43,23 @@ static int openStandardInput(llvm::raw_ostream &errors) {
     return fail(errors, "the model is to come from standard input, which is a terminal; give a file, or a pipe");
   if (S_ISREG(status.st_mode))
     return kDone;
+  auto failed = [&](const std::error_code &error) {
+    return fail(errors, "the model cannot be read from standard input: " + error.message());
+  };
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> model = llvm::MemoryBuffer::getSTDIN();
+  if (!model)
+    return failed(model.getError());
   const int file = memfd_create("model", MFD_CLOEXEC);
-  char buffer[1 << 16];
-  ssize_t got = file < 0 ? -1 : 0;
-  while (got >= 0 && (got = read(STDIN_FILENO, buffer, sizeof(buffer))) != 0) {
-    if (got < 0 && errno == EINTR)
-      got = 0;
-    for (ssize_t at = 0; at < got;) {
-      const ssize_t written = write(file, buffer + at, size_t(got - at));
-      if (written < 0 && errno != EINTR) {
-        got = -1;
-        break;
-      }
-      at += std::max<ssize_t>(written, 0);
-    }
-    if (got == 0)
-      break;
-  }
-  if (got < 0 || dup2(file, STDIN_FILENO) < 0)
-    return fail(errors, llvm::Twine("the model cannot be read from standard input: ") + strerror(errno));
-  close(file);
-  return kDone;
+  if (file < 0)
+    return failed(std::error_code(errno, std::generic_category()));
+  llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+  stream << (*model)->getBuffer();
+  stream.flush();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  if (!error && dup2(file, STDIN_FILENO) < 0)
+    error = std::error_code(errno, std::generic_category());
+  return error ? failed(error) : int(kDone);
 }
 
 /// Where each model goes, by its name without a folder and extension.
