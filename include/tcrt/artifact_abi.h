@@ -159,10 +159,17 @@ typedef struct tcrt_signature_t {
   uint64_t state_offset;    /* tcrt_sig_state_t */
   uint32_t function_count;  /* at least 1 */
   uint32_t state_count;
+  /* A signature of ABI 2 may end before this; each function has the general entry alone then. */
+  uint64_t entry_offset;      /* tcrt_sig_entry_t, function by function, in the order in which a run chooses */
+  uint64_t entry_size_offset; /* tcrt_sig_entry_size_t, entry by entry */
+  uint32_t entry_count;
+  uint32_t entry_size_count;
 } tcrt_signature_t;
 /* Bytes of the signature of ABI 1, without and with host functions. */
 #define TCRT_SIGNATURE_SIZE_0_1 104u
 #define TCRT_SIGNATURE_SIZE_ABI_1 120u
+/* Bytes of the signature of ABI 2 without entries. */
+#define TCRT_SIGNATURE_SIZE_0_2 144u
 
 typedef struct tcrt_sig_name_t {
   uint32_t offset, length;
@@ -177,6 +184,21 @@ typedef struct tcrt_sig_function_t {
   uint32_t first_symbol, symbol_count;
   uint32_t first_kernel, kernel_count;
 } tcrt_sig_function_t;
+
+/* Code that a function has for some sizes of its symbols: what the program chooses by itself, for tools and counters.
+ * The entry for all other sizes, the last one, has no record. */
+typedef struct tcrt_sig_entry_t {
+  uint32_t function;
+  uint32_t first_size, size_count; /* the entries' records follow each other and cover the table */
+  uint32_t reserved;
+} tcrt_sig_entry_t;
+
+/* A run is the entry's if its symbols have these sizes. */
+typedef struct tcrt_sig_entry_size_t {
+  uint32_t symbol; /* number within the symbols of the function */
+  uint32_t reserved;
+  int64_t size;
+} tcrt_sig_entry_size_t;
 
 enum {
   TCRT_STATE_FLAG_INITIAL = 1u /* begins with the bytes at initial_offset of the weights section, else with zeros */

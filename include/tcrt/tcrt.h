@@ -220,6 +220,18 @@ TCRT_API tcrt_status_t tcrt_model_find_state(const tcrt_model_t *model, const ch
 TCRT_API uint32_t tcrt_model_variant_count(const tcrt_model_t *model);
 TCRT_API tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info);
 
+/** Code of a function for some sizes of its symbols: `tc-compile --dim batch=1,8,1..64` makes three. A run is by the
+ * first entry whose sizes it has; the last one is for all others. */
+typedef struct tcrt_entry_info_t {
+  const char *name;    /**< "batch=8", "batch=8,seq=128"; "general" for the last one */
+  uint32_t size_count; /**< how many symbols have a size of their own in it */
+} tcrt_entry_info_t;
+
+/** How many entries the function has, at least 1; 0 where there is no such function. */
+TCRT_API uint32_t tcrt_model_entry_count(const tcrt_model_t *model, uint32_t function);
+TCRT_API tcrt_status_t tcrt_model_entry(const tcrt_model_t *model, uint32_t function, uint32_t index,
+                                        tcrt_entry_info_t *info);
+
 /** The manifest (JSON text, not NUL-terminated). */
 TCRT_API tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes);
 
@@ -252,6 +264,32 @@ enum {
   TCRT_PROFILE_RUNS = 2 /**< GPU: the run as a whole, with nothing between its kernels */
 };
 
+/** What an event is about. */
+enum {
+  TCRT_EVENT_RUN = 0, /**< a whole run; its name is the function's */
+  TCRT_EVENT_PHASE =
+      1, /**< a part of it on the thread that runs the context: "sizes", "inputs", "program", "outputs" */
+  TCRT_EVENT_KERNEL = 2, /**< a launch, until all of it is done; on a GPU the time in the stream. Launches that run
+                            together without a profile have the same times */
+  TCRT_EVENT_TASKS = 3,  /**< tasks of a launch that one worker ran in a row */
+  TCRT_EVENT_CALL = 4 /**< a host function; its name is the function's, `nodes` the model's node, cut after 255 bytes */
+};
+
+/** Something that took time during a run. Times are of CLOCK_MONOTONIC; those of a GPU are placed there by the time
+ * at which the first work of the run was enqueued. `name` and `nodes` live as long as the model, but those of a CALL
+ * only as long as the callback. */
+typedef struct tcrt_event_t {
+  uint32_t kind;   /**< TCRT_EVENT_* */
+  uint32_t device; /**< TCRT_DEVICE_*: whose time */
+  uint32_t worker; /**< of the context's threads; 0 is the one that runs the context */
+  uint32_t kernel; /**< KERNEL, TASKS: its index in tcrt_context_profile; else UINT32_MAX */
+  const char *name;
+  const char *nodes; /**< of the model; "" where there are none */
+  uint64_t begin_ns, end_ns;
+  uint64_t flops, bytes;          /**< KERNEL: as in tcrt_profile_entry_t */
+  int64_t first_task, task_count; /**< TASKS */
+} tcrt_event_t;
+
 /** Options of a context. Set `size` to sizeof(tcrt_context_options_t) and the rest to 0 for the defaults. */
 typedef struct tcrt_context_options_t {
   size_t size;
@@ -267,6 +305,11 @@ typedef struct tcrt_context_options_t {
   void *stream; /**< GPU: the caller's CUstream, of the primary context of the model's GPU, in which
                    everything is enqueued; it must outlive the context, and must not be captured.
                    (void *)1 is CUDA's default stream. NULL: a stream of the context's own */
+  /** Gets each event of a run when it has ended, on the thread on which it did: up to `threads` of them call at the
+   * same time, so it must be thread-safe; it must not call the library with this context. All calls for a run are
+   * over when the run returns. GPU: there are no graphs then, and tcrt_context_run_async waits. NULL: no events. */
+  void (*event)(void *user, const tcrt_event_t *event);
+  void *event_user;
 } tcrt_context_options_t;
 
 /** Makes a context. `options` may be NULL. The caller destroys it before the model is closed. */
@@ -381,6 +424,9 @@ typedef struct tcrt_graph_stats_t {
 
 TCRT_API tcrt_status_t tcrt_context_graph_stats(tcrt_context_t *context, tcrt_graph_stats_t *stats);
 
+/** Which entry of the chosen function runs, or ran, for the bound sizes. Needs an infer or a run before. */
+TCRT_API tcrt_status_t tcrt_context_entry(tcrt_context_t *context, uint32_t *index);
+
 /** Time spent in one kernel since the context was made or last reset. */
 typedef struct tcrt_profile_entry_t {
   const char *kernel;
@@ -402,6 +448,23 @@ TCRT_API void tcrt_context_device_free(tcrt_context_t *context, void *data, uint
 /** Copies in `direction` (TCRT_COPY_*) and waits; within the device it does not wait, and the next run follows. */
 TCRT_API tcrt_status_t tcrt_context_device_copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes,
                                                 uint32_t direction);
+
+/* ------------------------------------------------------------------------------------------------------ counters -- */
+
+/** What the process has run, in Prometheus' text format: runs, their seconds, bytes of inputs and outputs per model,
+ * function and entry; refused and failed runs per function; contexts and their memory per model. Of all models that are
+ * open; one that is opened again begins at 0 under another label `opened`. Writes the text and a NUL to `text`, and
+ * the bytes of both to `needed_bytes`, which is all that is done where `text` is NULL. Fails with TCRT_ERROR_INVALID
+ * where `size_bytes` is less, as it may be when runs end between two calls: ask for some more than was needed. May be
+ * called from any thread while others run. */
+TCRT_API tcrt_status_t tcrt_metrics(char *text, uint64_t size_bytes, uint64_t *needed_bytes);
+
+/** How often each entry of the model ran, and with which sizes, as JSON, in the same way; of each function the 64 sizes
+ * that came most often. `tc-inspect --usage` reads it and says for which sizes code of their own would be used. */
+TCRT_API tcrt_status_t tcrt_model_usage(tcrt_model_t *model, char *text, uint64_t size_bytes, uint64_t *needed_bytes);
+
+/** Writes that to a file, which is replaced as a whole. May be called from any thread while contexts run. */
+TCRT_API tcrt_status_t tcrt_model_write_usage(tcrt_model_t *model, const char *path);
 
 #ifdef __cplusplus
 }

@@ -98,6 +98,14 @@ llvm::ArrayRef<tcrt_sig_value_t> Reader::outputs(const tcrt_sig_function_t &func
 llvm::ArrayRef<tcrt_sig_symbol_t> Reader::symbols(const tcrt_sig_function_t &function) const {
   return {impl->container.symbols + function.first_symbol, function.symbol_count};
 }
+llvm::ArrayRef<tcrt_sig_entry_t> Reader::entries(size_t index) const {
+  return llvm::ArrayRef<tcrt_sig_entry_t>(impl->container.entries, impl->container.entry_count)
+      .drop_while([&](const tcrt_sig_entry_t &entry) { return entry.function < index; })
+      .take_while([&](const tcrt_sig_entry_t &entry) { return entry.function == index; });
+}
+llvm::ArrayRef<tcrt_sig_entry_size_t> Reader::sizes(const tcrt_sig_entry_t &entry) const {
+  return {impl->container.entry_sizes + entry.first_size, entry.size_count};
+}
 llvm::ArrayRef<tcrt_sig_state_t> Reader::states() const {
   return {impl->container.states, impl->container.state_count};
 }

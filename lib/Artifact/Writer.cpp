@@ -152,7 +152,14 @@ public:
     std::vector<tcrt_sig_symbol_t> symbols;
     std::vector<tcrt_sig_kernel_t> kernels;
     std::vector<tcrt_sig_function_t> functions;
+    std::vector<tcrt_sig_entry_t> entries;
+    std::vector<tcrt_sig_entry_size_t> entrySizes;
     for (const Function &function : spec.functions) {
+      for (const Entry &entry : function.entries) {
+        entries.push_back({uint32_t(functions.size()), uint32_t(entrySizes.size()), uint32_t(entry.sizes.size()), 0});
+        for (auto [symbol, size] : entry.sizes)
+          entrySizes.push_back({symbol, 0, size});
+      }
       tcrt_sig_function_t record = {};
       record.name = makeName(function.name);
       record.first_input = uint32_t(inputs.size());
@@ -234,6 +241,10 @@ public:
     head.kernel_offset = table(kernels);
     head.device_kernel_offset = table(deviceKernels);
     head.host_function_offset = table(hostFunctions);
+    head.entry_count = uint32_t(entries.size());
+    head.entry_size_count = uint32_t(entrySizes.size());
+    head.entry_offset = table(entries);
+    head.entry_size_offset = table(entrySizes);
     head.string_offset = append(strings.data(), strings.size());
     std::memcpy(bytes.data(), &head, sizeof head);
     return bytes;

@@ -10,6 +10,7 @@
 
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/Dtypes.h"
@@ -200,6 +201,7 @@ private:
   llvm::Error addStates();
   llvm::Error addStrings();
   void addKernels(func::FuncOp func, artifact::Function &function);
+  static void addEntries(func::FuncOp func, artifact::Function &function);
   llvm::json::Object describe(func::FuncOp func, const artifact::Function &function);
   void addManifest();
   llvm::Expected<ArrayRef<char>> bytesOf(Attribute data);
@@ -335,6 +337,18 @@ void Assembler::addKernels(func::FuncOp func, artifact::Function &function) {
     kernel.bytes = prim::getConstantSize(costs.back().second).value_or(0);
     function.kernels.push_back(std::move(kernel));
   });
+}
+
+/// Code for listed sizes, as tc-specialize-sizes has made it.
+void Assembler::addEntries(func::FuncOp func, artifact::Function &function) {
+  auto codes = func->getAttrOfType<ArrayAttr>(prim::kSpecializedAttr);
+  if (!codes)
+    return;
+  for (auto code : codes.getAsRange<DenseI64ArrayAttr>()) {
+    artifact::Entry &entry = function.entries.emplace_back();
+    for (int64_t i = 0; i + 1 < code.size(); i += 2)
+      entry.sizes.emplace_back(uint32_t(code[i]), code[i + 1]);
+  }
 }
 
 llvm::Expected<ArrayRef<char>> Assembler::bytesOf(Attribute data) {
@@ -595,6 +609,7 @@ llvm::Expected<ArtifactSpec> Assembler::run() {
     if (llvm::Error error = addSignature(func, function))
       return std::move(error);
     addKernels(func, function);
+    addEntries(func, function);
   }
   if (llvm::Error error = addVariants())
     return std::move(error);

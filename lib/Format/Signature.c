@@ -169,6 +169,26 @@ static tcrt_status_t check_functions(tcrt_container_t *container) {
   return TCRT_OK;
 }
 
+/* Entries stand function by function, and their sizes follow each other and cover the table. */
+static tcrt_status_t check_entries(tcrt_container_t *container) {
+  uint64_t sizes = 0;
+  for (uint32_t i = 0; i < container->entry_count; ++i) {
+    const tcrt_sig_entry_t *entry = &container->entries[i];
+    if (entry->function >= container->function_count || (i && entry->function < entry[-1].function) ||
+        entry->first_size != sizes || entry->size_count == 0 ||
+        !tcrt_in_range(entry->first_size, entry->size_count, container->signature->entry_size_count))
+      return tcrt_container_corrupt(container, "an entry of a function is not valid");
+    sizes += entry->size_count;
+    const uint32_t symbols = tcrt_container_function(container, entry->function).symbol_count;
+    for (uint32_t j = 0; j < entry->size_count; ++j)
+      if (container->entry_sizes[entry->first_size + j].symbol >= symbols)
+        return tcrt_container_corrupt(container, "an entry of a function is not valid");
+  }
+  if (container->entry_count && sizes != container->signature->entry_size_count)
+    return tcrt_container_corrupt(container, "an entry of a function is not valid");
+  return TCRT_OK;
+}
+
 static tcrt_status_t check_states(tcrt_container_t *container) {
   for (uint32_t i = 0; i < container->state_count; ++i) {
     const tcrt_sig_state_t *state = &container->states[i];
@@ -229,7 +249,7 @@ static tcrt_status_t find_tables(tcrt_container_t *container, uint64_t section_s
         "model with the tc of the same release",
         container->name, s->abi_version, tcrt_version(), TCRT_ABI_VERSION_OLDEST, TCRT_ABI_VERSION);
   int is_abi_1 = s->abi_version == 1;
-  if (!is_abi_1 && s->size < sizeof *s)
+  if (!is_abi_1 && s->size < TCRT_SIGNATURE_SIZE_0_2)
     return tcrt_container_corrupt(container, "the signature is too short");
   if (!find_table(container, section_size, s->string_offset, s->string_size, 1, &strings) ||
       !find_table(container, section_size, s->input_offset, s->input_count, sizeof(tcrt_sig_value_t),
@@ -267,6 +287,14 @@ static tcrt_status_t find_tables(tcrt_container_t *container, uint64_t section_s
       !find_table(container, section_size, s->state_offset, s->state_count, sizeof(tcrt_sig_state_t),
                   (const void **)&container->states))
     return tcrt_container_corrupt(container, "a table of the signature reaches past its end");
+  if (s->size < sizeof *s)
+    return TCRT_OK;
+  container->entry_count = s->entry_count;
+  if (!find_table(container, section_size, s->entry_offset, s->entry_count, sizeof(tcrt_sig_entry_t),
+                  (const void **)&container->entries) ||
+      !find_table(container, section_size, s->entry_size_offset, s->entry_size_count, sizeof(tcrt_sig_entry_size_t),
+                  (const void **)&container->entry_sizes))
+    return tcrt_container_corrupt(container, "a table of the signature reaches past its end");
   return TCRT_OK;
 }
 
@@ -284,6 +312,8 @@ tcrt_status_t tcrt_signature_check(tcrt_container_t *container, uint64_t section
       return tcrt_container_corrupt(container, "a symbolic size is not valid");
   }
   status = check_functions(container);
+  if (status == TCRT_OK)
+    status = check_entries(container);
   if (status == TCRT_OK)
     status = check_states(container);
   if (status == TCRT_OK)

@@ -209,6 +209,8 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   contextOptions.size = sizeof contextOptions;
   contextOptions.threads = options.threads;
   contextOptions.profile = options.profile;
+  contextOptions.event = options.event;
+  contextOptions.event_user = options.eventUser;
   contextOptions.graphs = options.graphs;
   tcrt_context_t *context;
   check(tcrt_context_create(model, &contextOptions, &context));

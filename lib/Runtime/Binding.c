@@ -349,6 +349,7 @@ tcrt_status_t tcrt_context_infer_sizes(tcrt_context_t *context) {
   if (status != TCRT_OK)
     return status;
   context->frame.arena = context->arena;
+  context->bindings->entry = tcrt_choose_entry(model, function, context->bindings->symbols);
   context->bindings->stage = TCRT_STAGE_INFERRED;
   return TCRT_OK;
 }

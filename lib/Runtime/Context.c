@@ -126,7 +126,9 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
     context->threads = MAX_THREADS;
   context->memory_limit = options.memory_limit;
   context->profile = options.profile == TCRT_PROFILE_KERNELS;
-  context->times_runs = options.profile != TCRT_PROFILE_OFF;
+  context->event = options.event;
+  context->event_user = options.event_user;
+  context->times_runs = options.profile != TCRT_PROFILE_OFF || options.event;
   context->device_outputs = options.device_outputs;
   context->graphs = options.graphs;
   context->stream = options.stream;
@@ -229,6 +231,7 @@ void tcrt_context_destroy(tcrt_context_t *context) {
   free_bindings(context);
   if (context->driver)
     context->driver->context_close(context);
+  tcrt_count_end(context);
   tcrt_model_t *closed = NULL;
   if (context->variant) {
     pthread_mutex_lock(context->model->lock);
@@ -299,6 +302,19 @@ tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *
   stats->peak_memory_bytes = context->peak_bytes;
   stats->runs = context->runs;
   stats->device_us = context->device_us;
+  return tcrt_context_leave(context, TCRT_OK);
+}
+
+tcrt_status_t tcrt_context_entry(tcrt_context_t *context, uint32_t *index) {
+  TCRT_NEEDS(index);
+  *index = 0;
+  ENTER(context);
+  if (context->bindings->stage < TCRT_STAGE_INFERRED)
+    return tcrt_context_leave(context, tcrt_fail(TCRT_ERROR_INVALID,
+                                                 "%s: error: no sizes are known that an entry could be chosen by; run "
+                                                 "the context or call tcrt_context_infer first",
+                                                 tcrt_context_file(context)));
+  *index = context->bindings->entry;
   return tcrt_context_leave(context, TCRT_OK);
 }
 

@@ -32,6 +32,7 @@ static int32_t keep_error(tcrt_context_t *context, tcrt_status_t status) {
 /* Ranges that a caller's executor is given at most. */
 #define MOST_OUTSIDE 8192
 typedef struct launch_t {
+  uint32_t id;
   tcrt_kernel_fn fn;
   const void *args;
   int64_t end;           /* number of the first range behind this launch's */
@@ -41,7 +42,8 @@ typedef struct launch_t {
 
 typedef struct launches_t {
   uint32_t count;
-  int waits_for_memory; /* all of them do */
+  const tcrt_context_t *traced; /* whose ranges are events; NULL: they are none */
+  int waits_for_memory;         /* all of them do */
   /* Of an executor: */
   int64_t step;                              /* of its ranges; the pool's count on */
   int64_t workers;                           /* that there are */
@@ -52,7 +54,8 @@ typedef struct launches_t {
 
 /* Runs the range with that number. The ranges that a worker begins with hold its share of the tasks, longer ones first,
  * as threads that are done early take the last ones. */
-static void run_tasks_of(const launch_t *launch, int64_t before, int64_t number, int64_t worker) {
+static void run_tasks_of(const tcrt_context_t *traced, const launch_t *launch, int64_t before, int64_t number,
+                         int64_t worker) {
   int64_t longer = launch->more * (launch->each + 1);
   int64_t ranges = number < longer ? launch->each + 1 : launch->each;
   int64_t within = (number < longer ? number : number - longer) % ranges, first = number - within;
@@ -60,7 +63,11 @@ static void run_tasks_of(const launch_t *launch, int64_t before, int64_t number,
   int64_t count = launch->tasks * (first + ranges) / launch->ranges - begin, size = count / ranges;
   int64_t extra = count - size * ranges;
   begin += before + size * within + (within < extra ? within : extra);
-  launch->fn(launch->args, begin, begin + size + (within < extra), worker);
+  size += within < extra;
+  const uint64_t start = traced ? tcrt_now_ns() : 0;
+  launch->fn(launch->args, begin, begin + size, worker);
+  if (traced)
+    tcrt_event_tasks(traced, launch->id, worker, start, begin, size);
 }
 
 static void run_range_of(const launches_t *all, int64_t step, int64_t range, int64_t worker) {
@@ -68,7 +75,7 @@ static void run_range_of(const launches_t *all, int64_t step, int64_t range, int
   while (range >= all->launches[i].end)
     ++i;
   int64_t number = i ? range - all->launches[i - 1].end : range;
-  run_tasks_of(&all->launches[i], step * all->launches[i].tasks, number, worker);
+  run_tasks_of(all->traced, &all->launches[i], step * all->launches[i].tasks, number, worker);
 }
 
 static void run_range(void *data, int64_t range, int64_t worker) { run_range_of(data, 0, range, worker); }
@@ -152,6 +159,7 @@ static void add_launch(const tcrt_context_t *context, launches_t *all, uint32_t 
                        int64_t tasks, int64_t ranges) {
   int64_t before = all->count ? all->launches[all->count - 1].end : 0, workers = context->threads;
   launch_t *launch = &all->launches[all->count++];
+  launch->id = id;
   launch->fn = fn;
   launch->args = args;
   launch->tasks = tasks;
@@ -188,11 +196,27 @@ static void run_steps(tcrt_context_t *context, launches_t *all, int64_t steps) {
       run_range_of(all, all->step, 0, 0);
 }
 
-static void add_profile(tcrt_context_t *context, uint32_t id, uint64_t start) {
-  if (context->profile && id < context->model->container.signature->kernel_count) {
-    context->profile_ns[id] += tcrt_now_ns() - start;
+/* Nothing yet. */
+static void begin_launches(const tcrt_context_t *context, launches_t *all) {
+  all->count = 0;
+  all->traced = context->event ? context : NULL;
+}
+
+/* When a launch that is measured begins. */
+static uint64_t begin_measure(const tcrt_context_t *context) {
+  return context->profile || context->event ? tcrt_now_ns() : 0;
+}
+
+static void end_measure(tcrt_context_t *context, uint32_t id, uint64_t start) {
+  if ((!context->profile && !context->event) || id >= context->model->container.signature->kernel_count)
+    return;
+  const uint64_t end = tcrt_now_ns();
+  if (context->profile) {
+    context->profile_ns[id] += end - start;
     ++context->profile_launches[id];
   }
+  if (context->event)
+    tcrt_event_kernel(context, id, TCRT_DEVICE_CPU, start, end);
 }
 
 static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks,
@@ -200,17 +224,17 @@ static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, c
   tcrt_context_t *context = context_of(frame);
   if (tasks <= 0)
     return;
-  uint64_t start = context->profile ? tcrt_now_ns() : 0;
+  uint64_t start = begin_measure(context);
   int64_t ranges = tcrt_count_ranges(tasks, grain, most_ranges(context), context->threads);
   if (ranges <= 1 || !is_parallel(context)) {
     fn(args, 0, tasks, 0);
   } else {
     launches_t all;
-    all.count = 0;
+    begin_launches(context, &all);
     add_launch(context, &all, id, fn, args, tasks, ranges);
     run_launches(context, &all);
   }
-  add_profile(context, id, start);
+  end_measure(context, id, start);
 }
 
 static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *given) {
@@ -223,14 +247,17 @@ static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
   }
   for (uint32_t start = 0; start < count; start += LAUNCHES) {
     launches_t all;
-    all.count = 0;
+    begin_launches(context, &all);
     for (uint32_t i = start; i < count && i < start + LAUNCHES; ++i) {
       if (given[i].tasks <= 0)
         continue;
       int64_t ranges = tcrt_count_ranges(given[i].tasks, given[i].grain, most_ranges(context), context->threads);
       add_launch(context, &all, given[i].id, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
     }
+    const uint64_t before = begin_measure(context);
     run_launches(context, &all);
+    for (uint32_t i = 0; i < all.count; ++i)
+      end_measure(context, all.launches[i].id, before);
   }
 }
 
@@ -240,8 +267,8 @@ static void launch_steps(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
   uint32_t together = context->profile || !is_parallel(context) ? 1 : LAUNCHES;
   for (uint32_t start = 0; start < count; start += together) {
     launches_t all;
-    all.count = 0;
-    uint64_t before = context->profile ? tcrt_now_ns() : 0;
+    begin_launches(context, &all);
+    uint64_t before = begin_measure(context);
     uint32_t members = count - start < together ? count - start : together;
     int64_t share = is_parallel(context) ? (context->threads + members - 1) / members : 1;
     int64_t most = is_parallel(context) ? share * RANGES_OF_STEP : 1;
@@ -255,8 +282,8 @@ static void launch_steps(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
       add_launch(context, &all, given[i].id, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
     }
     run_steps(context, &all, steps);
-    if (all.count && steps > 0)
-      add_profile(context, given[start].id, before);
+    for (uint32_t i = 0; i < all.count && steps > 0; ++i)
+      end_measure(context, all.launches[i].id, before);
   }
 }
 
@@ -385,8 +412,11 @@ static int32_t call(struct tcrt_frame_t *frame, const tcrt_call_t *call) {
   }
   tcrt_function_fn function;
   memcpy(&function, &model->host_functions[call->function], sizeof function);
+  const uint64_t start = context->event ? tcrt_now_ns() : 0;
   status = context->driver->device == TCRT_DEVICE_CPU ? function(&tcrt_services, context->store, call)
                                                       : call_with_copies(context, function, call);
+  if (context->event)
+    tcrt_event_call(context, call, start);
   if (status == TCRT_OK)
     return 0;
   tcrt_context_name_error(context, status, "node", call->node, call->node_length);

@@ -105,7 +105,11 @@ typedef struct tcrt_model_function_t {
   uint32_t input_dim_count, output_dim_count;
   uint32_t *output_dims_at; /* where each output's dims begin among those of all outputs */
   int has_static_inputs;
+  const tcrt_sig_entry_t *entries; /* with sizes of their own; one more runs for all others */
+  uint32_t entry_count;
 } tcrt_model_function_t;
+
+typedef struct tcrt_counters_t tcrt_counters_t;
 
 struct tcrt_model_t {
   tcrt_container_t container;
@@ -130,7 +134,25 @@ struct tcrt_model_t {
   int is_closed;          /* by the caller, while there were contexts; they serve no more, and the last one frees it */
   void **host_functions;  /* tcrt_function_fn per host function of the signature */
   void *function_library;
+  tcrt_counters_t *counters;
 };
+
+/* What the model has run. Open models are listed for tcrt_metrics. */
+tcrt_status_t tcrt_counters_open(tcrt_model_t *model);
+void tcrt_counters_close(tcrt_model_t *model);
+/* Counts a run of the context that has ended. */
+void tcrt_count_run(tcrt_context_t *context, tcrt_status_t status, uint64_t time_ns);
+/* The memory that a context held is given back. */
+void tcrt_count_end(tcrt_context_t *context);
+/* The number of the entry that runs for these sizes of the function's symbols. */
+uint32_t tcrt_choose_entry(const tcrt_model_t *model, const tcrt_model_function_t *function, const int64_t *symbols);
+
+/* Hand an event to the context's callback, which must be there. */
+void tcrt_event_span(const tcrt_context_t *context, uint32_t kind, const char *name, uint64_t begin_ns);
+void tcrt_event_kernel(const tcrt_context_t *context, uint32_t id, uint32_t device, uint64_t begin_ns, uint64_t end_ns);
+void tcrt_event_tasks(const tcrt_context_t *context, uint32_t id, int64_t worker, uint64_t begin_ns, int64_t first,
+                      int64_t count);
+void tcrt_event_call(const tcrt_context_t *context, const tcrt_call_t *call, uint64_t begin_ns);
 
 /* Of a state: its sizes, and the bytes that they make. */
 uint64_t tcrt_model_state_size(const tcrt_model_t *model, uint32_t index, int64_t *dims);
@@ -242,6 +264,8 @@ typedef struct tcrt_bindings_t {
   int64_t *input_dims, *output_dims, *symbols;
   tcrt_stage_t stage;
   int overlap_checked;
+  uint32_t entry;      /* that runs, from INFERRED on */
+  uint32_t usage;      /* where the sizes were counted last */
   uint64_t arena_size; /* that a run needs */
 } tcrt_bindings_t;
 
@@ -274,6 +298,9 @@ struct tcrt_context_t {
   void *arena;               /* shared by the functions */
   uint64_t arena_bytes;      /* allocated */
   uint64_t memory_bytes, peak_bytes;
+  uint64_t counted_bytes; /* memory that the model's counters know of */
+  void (*event)(void *user, const tcrt_event_t *event);
+  void *event_user;
   uint64_t runs;
   double device_us;
   tcrt_blocks_t blocks;       /* data-dependent memory of this run */

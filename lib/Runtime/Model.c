@@ -118,6 +118,7 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
   if (!model->functions || !model->sorted || !model->output_dims_at)
     return no_memory(model->name);
   tcrt_name_t *sorted = model->sorted;
+  uint32_t entry = 0;
   tcrt_status_t status = TCRT_OK;
   for (uint32_t i = 0; i < c->function_count; ++i) {
     const tcrt_sig_function_t part = tcrt_container_function(c, i);
@@ -142,6 +143,11 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
       function->output_dims_at[j] = function->output_dims_at[j - 1] + function->outputs[j - 1].rank;
     function->input_dim_count = count_dims(function->inputs, part.input_count);
     function->output_dim_count = count_dims(function->outputs, part.output_count);
+    while (entry < c->entry_count && c->entries[entry].function < i)
+      ++entry;
+    function->entries = c->entries + entry;
+    while (entry < c->entry_count && c->entries[entry].function == i)
+      ++entry, ++function->entry_count;
     function->has_static_inputs = 1;
     for (uint32_t j = 0; j < part.input_count; ++j)
       for (uint32_t d = 0; d < function->inputs[j].rank; ++d)
@@ -522,6 +528,8 @@ static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size
     if (!model->loaded || !model->pool)
       status = no_memory(model->name);
   }
+  if (status == TCRT_OK)
+    status = tcrt_counters_open(model);
   if (status != TCRT_OK) {
     tcrt_model_close(model);
     return status;
@@ -652,6 +660,7 @@ void tcrt_model_close(tcrt_model_t *model) {
     model->is_closed = 1;
     return;
   }
+  tcrt_counters_close(model);
   tcrt_pool_destroy(model->pool);
   if (model->loaded) {
     for (uint32_t i = 0; i < model->container.signature->variant_count; ++i) {

@@ -273,7 +273,15 @@ static tcrt_status_t end_run(tcrt_context_t *context, tcrt_status_t status, int 
   return status;
 }
 
-static tcrt_status_t run(tcrt_context_t *context, int waits) {
+/* Tells the event callback, if there is one, of a phase that began at *begin and ends now; the next one begins. */
+static void end_phase(const tcrt_context_t *context, const char *name, uint64_t *begin) {
+  if (!context->event)
+    return;
+  tcrt_event_span(context, TCRT_EVENT_PHASE, name, *begin);
+  *begin = tcrt_now_ns();
+}
+
+static tcrt_status_t run_phases(tcrt_context_t *context, int waits, uint64_t begin) {
   const tcrt_model_function_t *function = context->bindings->function;
   if (context->bindings->stage == TCRT_STAGE_RUN)
     context->bindings->stage = TCRT_STAGE_INFERRED;
@@ -283,6 +291,7 @@ static tcrt_status_t run(tcrt_context_t *context, int waits) {
   tcrt_status_t status = tcrt_context_infer_sizes(context);
   if (status == TCRT_OK && !context->bindings->overlap_checked)
     status = check_overlap(context);
+  end_phase(context, "sizes", &begin);
   if (status == TCRT_OK)
     status = context->driver->run_begin(context);
   if (status == TCRT_OK) {
@@ -299,6 +308,7 @@ static tcrt_status_t run(tcrt_context_t *context, int waits) {
             dims[d] = -1;
       }
     }
+    end_phase(context, "inputs", &begin);
     if (status == TCRT_OK) {
       tcrt_context_clear_failure(context);
       int uses_pool = context->threads > 1 && !context->has_executor;
@@ -308,6 +318,7 @@ static tcrt_status_t run(tcrt_context_t *context, int waits) {
       context->shares_soon = tcrt_pool_leave(context->model->pool, context->slot);
       context->slot = NULL;
       status = tcrt_context_program_result(context, code);
+      end_phase(context, "program", &begin);
     }
     for (uint32_t i = 0; status == TCRT_OK && i < function->output_count; ++i)
       if (!context->bindings->output_data[i])
@@ -317,11 +328,21 @@ static tcrt_status_t run(tcrt_context_t *context, int waits) {
                            tcrt_context_file(context), function->output_names[i]);
     status = end_run(context, status, waits);
     tcrt_context_release_blocks(context);
+    end_phase(context, "outputs", &begin);
   }
   if (status == TCRT_OK) {
     context->bindings->stage = TCRT_STAGE_RUN;
     ++context->runs;
   }
+  return status;
+}
+
+static tcrt_status_t run(tcrt_context_t *context, int waits) {
+  const uint64_t begin = tcrt_now_ns();
+  const tcrt_status_t status = run_phases(context, waits, begin);
+  if (context->event)
+    tcrt_event_span(context, TCRT_EVENT_RUN, context->bindings->function->name, begin);
+  tcrt_count_run(context, status, tcrt_now_ns() - begin);
   return status;
 }
 

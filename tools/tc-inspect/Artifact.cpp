@@ -163,6 +163,13 @@ Json describe(const Reader &reader) {
                                   {"min", symbol.min},
                                   {"max", symbol.max},
                                   {"divisor", symbol.divisor}});
+    entry["entries"] = Json::array();
+    for (const tcrt_sig_entry_t &code : reader.entries(i)) {
+      Json sizes = Json::object();
+      for (const tcrt_sig_entry_size_t &size : reader.sizes(code))
+        sizes[text(reader.name(reader.symbols(function)[size.symbol].name))] = size.size;
+      entry["entries"].push_back(sizes);
+    }
     entry["guards"] = ofFunction(manifest, i, "guards", Json::array());
     entry["memory"] = ofFunction(manifest, i, "memory", Json::object());
     json["functions"].push_back(entry);
@@ -334,6 +341,14 @@ void printFunction(const Json &function, bool isNamed) {
     if (divisor > 1)
       range += ", multiple of " + std::to_string(divisor);
     printRow(symbol["name"].get<std::string>(), range + (isComputed ? ", computed by the run" : ""));
+  }
+  if (!function["entries"].empty())
+    std::printf("code of its own for\n");
+  for (const Json &entry : function["entries"]) {
+    std::string sizes;
+    for (const auto &[name, size] : entry.items())
+      sizes += (sizes.empty() ? "" : ", ") + name + " = " + std::to_string(size.get<int64_t>());
+    std::printf("  %s\n", sizes.c_str());
   }
   auto printGuards = [&](const char *title, bool isOfSizes) {
     for (const Json &guard : function["guards"]) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Artifact.h"
+#include "Usage.h"
 
 #include "tc/Artifact/Reader.h"
 #include "tc/Driver/ModelSummary.h"
@@ -49,6 +50,10 @@ bool isArtifact(const std::string &path) {
   return !head || (*head)->getBuffer() == llvm::StringRef(TCRT_MAGIC, TCRT_MAGIC_SIZE);
 }
 
+void printJson(const nlohmann::ordered_json &json) {
+  std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+}
+
 int showArtifact(const std::string &path, bool asJson, bool allKernels, bool verify) {
   llvm::Expected<std::unique_ptr<tc::artifact::Reader>> reader = tc::artifact::Reader::open(path, verify);
   if (!reader)
@@ -57,9 +62,20 @@ int showArtifact(const std::string &path, bool asJson, bool allKernels, bool ver
   if (!json)
     return fail(llvm::toString(json.takeError()));
   if (asJson)
-    std::printf("%s\n", json->dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    printJson(*json);
   else
     tc::inspect::printArtifact(*json, allKernels);
+  return 0;
+}
+
+int showUsage(const std::string &path, bool asJson) {
+  llvm::Expected<nlohmann::ordered_json> usage = tc::inspect::readUsage(path);
+  if (!usage)
+    return fail(llvm::toString(usage.takeError()));
+  if (asJson)
+    printJson(*usage);
+  else
+    tc::inspect::printUsage(path, *usage);
   return 0;
 }
 
@@ -87,7 +103,7 @@ int main(int argc, char **argv) {
   app.get_formatter()->column_width(30);
   std::string path;
   std::string operatorFormat;
-  bool asJson = false, allKernels = false, verify = false;
+  bool asJson = false, allKernels = false, verify = false, isUsage = false;
   CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2, .pt");
   file->type_name("");
   app.setExtensions(file, {"bin", "onnx", "pt2", "pt"});
@@ -96,13 +112,18 @@ int main(int argc, char **argv) {
   CLI::Option *operators =
       app.add_flag("--operators{text}", operatorFormat, "the operators that tc takes, instead of a file");
   app.add_flag("--verify-weights", verify, "check the hashes of an artifact's weights and device code, too");
+  app.add_flag(
+      "--usage", isUsage,
+      "FILE is what tc-run --usage or tcrt_model_write_usage wrote: how often each entry ran, and which sizes to "
+      "list with --dim");
   app.setOptionalValue(operators, "json", {"json"});
   app.addCommonOptions();
   app.footer("Examples:\n"
              "  tc-inspect model.bin             inputs, guards, variants, kernels and their code, flags\n"
              "  tc-inspect model.onnx            inputs, operators, parameters, opsets\n"
              "  tc-inspect model.bin --json      all of it, for programs\n"
-             "  tc-inspect --operators           which operators tc takes\n\n"
+             "  tc-inspect --operators           which operators tc takes\n"
+             "  tc-inspect --usage usage.json    which sizes ran, and which would gain from code of their own\n\n"
              "Exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 5 no memory is left; 6 internal error");
   try {
     app.parse(argc, argv);
@@ -124,12 +145,16 @@ int main(int argc, char **argv) {
   }
   if (path.empty())
     return fail("tc-inspect: error: no file is given; see tc-inspect --help");
-  const bool artifact = isArtifact(path);
+  if (isUsage && (allKernels || verify))
+    return fail("tc-inspect: error: --usage is alone, or with --json; see tc-inspect --help");
+  const bool artifact = !isUsage && isArtifact(path);
   if (!artifact && (allKernels || verify))
     return fail("tc-inspect: error: " + std::string(verify ? "--verify-weights" : "--kernels") +
                 " is about artifacts, and " + path + " is none");
   try {
-    if (int code = artifact ? showArtifact(path, asJson, allKernels, verify) : showModel(path, asJson))
+    if (int code = isUsage    ? showUsage(path, asJson)
+                   : artifact ? showArtifact(path, asJson, allKernels, verify)
+                              : showModel(path, asJson))
       return code;
   } catch (const std::bad_alloc &) {
     return fail(path + ": error: no memory left to show the file", TCRT_ERROR_MACHINE);

@@ -6,6 +6,7 @@
 #include "tc/Run/Compare.h"
 #include "tc/Run/Npz.h"
 #include "tc/Run/Pb.h"
+#include "tc/Run/Profile.h"
 #include "tc/Run/Session.h"
 #include "tc/Run/Tensor.h"
 #include "tc/Support/ToolVersion.h"
@@ -33,7 +34,7 @@ namespace {
 
 class Runner {
 public:
-  explicit Runner(const Options &options) : options(options), session(sessionOptions(options)) {}
+  explicit Runner(const Options &options) : options(options), session(sessionOptions(options, trace)) {}
 
   int run() {
     if (!options.inputs.empty())
@@ -57,14 +58,18 @@ public:
       benchmark();
     if (options.profile)
       profile();
+    if (!options.json.empty())
+      writeJson();
+    if (!options.usage.empty())
+      check(tcrt_model_write_usage(session.model(), options.usage.c_str()));
     if (options.expect.empty() && options.outputs.empty() && options.outputDir.empty() && !options.benchmarkSeconds &&
-        !options.profile)
+        !options.profile && options.json.empty())
       printOutputs();
     return code;
   }
 
 private:
-  static SessionOptions sessionOptions(const Options &options) {
+  static SessionOptions sessionOptions(const Options &options, Trace &trace) {
     SessionOptions result;
     result.artifact = options.artifact;
     result.variant = options.variant;
@@ -80,6 +85,10 @@ private:
     result.graphs = options.graphs;
     result.dims = options.dims;
     result.customOps = options.customOps;
+    if (!options.trace.empty()) {
+      result.event = Trace::add;
+      result.eventUser = &trace;
+    }
     return result;
   }
 
@@ -256,7 +265,6 @@ private:
     struct rusage usage = {};
     ::getrusage(RUSAGE_SELF, &usage);
     double median = times[times.size() / 2], p90 = times[std::min(times.size() - 1, times.size() * 9 / 10)];
-    nlohmann::ordered_json json;
     json["median_us"] = median;
     json["min_us"] = times.front();
     json["p90_us"] = p90;
@@ -268,12 +276,8 @@ private:
       json["cuda_graphs"] = graphsJson(graphs);
     json["load_us"] = session.loadUs();
     json["peak_rss_bytes"] = uint64_t(usage.ru_maxrss) * 1024;
-    json["threads"] = tcrt_context_threads(session.context());
-    json["variant"] = tcrt_context_variant(session.context());
-    if (options.json == "-") {
-      std::printf("%s\n", json.dump(2).c_str());
+    if (options.json == "-")
       return;
-    }
     std::printf("median %.2f us, min %.2f us, p90 %.2f us, %zu runs, %u threads, variant %s, load %.0f us\n", median,
                 times.front(), p90, times.size(), tcrt_context_threads(session.context()),
                 tcrt_context_variant(session.context()), session.loadUs());
@@ -281,20 +285,41 @@ private:
       std::printf("gpu median %.2f us\n", deviceTimes[deviceTimes.size() / 2]);
     if (session.isOnGpu())
       printGraphs(graphs);
-    if (!options.json.empty()) {
-      std::string text = json.dump(2) + "\n";
+  }
+
+  /// What was measured, and which code ran.
+  void writeJson() {
+    tcrt_context_t *context = session.context();
+    const uint32_t function = tcrt_context_function(context);
+    tcrt_function_info_t info;
+    check(tcrt_model_function(session.model(), function, &info));
+    uint32_t index;
+    check(tcrt_context_entry(context, &index));
+    tcrt_entry_info_t entry;
+    check(tcrt_model_entry(session.model(), function, index, &entry));
+    json["threads"] = tcrt_context_threads(context);
+    json["variant"] = tcrt_context_variant(context);
+    json["function"] = info.name;
+    json["entry"] = entry.name;
+    const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    if (options.json == "-")
+      std::fputs(text.c_str(), stdout);
+    else
       writeFile(options.json, {text.begin(), text.end()});
-    }
   }
 
   void profile() {
     const int runs = 10;
     check(tcrt_context_run(session.context()));
     check(tcrt_context_profile_reset(session.context()));
+    trace.begin();
     Clock::time_point start = Clock::now();
     for (int i = 0; i < runs; ++i)
       check(tcrt_context_run(session.context()));
     double wall = microseconds(Clock::now() - start) / runs;
+    trace.end();
+    if (!options.trace.empty())
+      trace.write(options.trace, options.artifact);
     std::vector<tcrt_profile_entry_t> entries(tcrt_context_profile_count(session.context()));
     double total = 0;
     for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -304,6 +329,27 @@ private:
     std::sort(entries.begin(), entries.end(), [](const auto &a, const auto &b) {
       return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : std::strcmp(a.kernel, b.kernel) < 0;
     });
+    std::vector<KernelTime> times;
+    nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+    for (const tcrt_profile_entry_t &entry : entries) {
+      if (!entry.launches)
+        continue;
+      times.push_back({entry.nodes, double(entry.time_ns) / 1000 / runs});
+      kernels.push_back({{"kernel", entry.kernel},
+                         {"nodes", entry.nodes},
+                         {"us", times.back().us},
+                         {"calls", double(entry.launches) / runs},
+                         {"flops", entry.flops},
+                         {"bytes", entry.bytes}});
+    }
+    const std::vector<NodeTime> nodes = timesOfNodes(times), groups = timesOfGroups(times, 0.01);
+    json["profile"] = {{"us_per_run", wall},
+                       {"us_in_kernels", total},
+                       {"kernels", std::move(kernels)},
+                       {"nodes", timesJson(nodes)},
+                       {"groups", timesJson(groups)}};
+    if (options.json == "-")
+      return;
     std::printf("%10s %6s %8s %10s %10s  %-28s %s\n", "us/run", "%", "calls", "GFLOP/s", "GB/s", "kernel", "nodes");
     for (const tcrt_profile_entry_t &entry : entries) {
       if (!entry.launches)
@@ -320,10 +366,37 @@ private:
                   rate(entry.flops).c_str(), rate(entry.bytes).c_str(), entry.kernel, entry.nodes);
     }
     std::printf("%10.2f us in kernels, %.2f us per run\n", total, wall);
+    printTimes("node; a kernel counts to its nodes in equal parts", nodes, total, 20);
+    if (!groups.empty())
+      printTimes("group of nodes, by the paths of their names", groups, total, groups.size());
+  }
+
+  static nlohmann::ordered_json timesJson(const std::vector<NodeTime> &times) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const NodeTime &time : times)
+      list.push_back({{"name", time.name}, {"us", time.us}, {"kernels", time.kernels}});
+    return list;
+  }
+
+  static void printTimes(const char *title, const std::vector<NodeTime> &times, double total, size_t most) {
+    std::printf("\n%10s %6s %8s  %s\n", "us/run", "%", "kernels", title);
+    double rest = 0;
+    for (size_t i = 0; i < times.size(); ++i) {
+      const NodeTime &time = times[i];
+      if (i < most)
+        std::printf("%10.2f %6.1f %8zu  %*s%s\n", time.us, total > 0 ? 100 * time.us / total : 0, time.kernels,
+                    int(2 * time.depth), "", time.name.c_str());
+      else
+        rest += time.us;
+    }
+    if (times.size() > most)
+      std::printf("%10.2f %6.1f %8s  %zu more\n", rest, total > 0 ? 100 * rest / total : 0, "", times.size() - most);
   }
 
   const Options &options;
+  Trace trace; ///< before the session, whose context calls it
   Session session;
+  nlohmann::ordered_json json; ///< of --json
 };
 
 int runTool(int argc, char **argv) {

@@ -67,8 +67,14 @@ tc::ToolText tc::run::describeTool() {
       "a library with functions of custom operators (tcrt/function.h); can be repeated")
       .isRepeated = true;
   add(measuring, "--benchmark", "SECONDS", "time runs for about SECONDS (default 2) after a warm-up").isOptional = true;
-  add(measuring, "--json", "FILE", "write the benchmark's numbers as JSON (-: to standard output)");
-  add(measuring, "--profile", "", "time each kernel");
+  add(measuring, "--json", "FILE",
+      "write as JSON which code ran (function, entry, variant) and what --benchmark and --profile measure (-: to "
+      "standard output)");
+  add(measuring, "--profile", "FILE.json",
+      "time each kernel, node and group of nodes; with FILE.json write a Chrome trace, which ui.perfetto.dev opens")
+      .isOptional = true;
+  add(measuring, "--usage", "FILE.json",
+      "write how often each entry ran, and with which sizes; tc-inspect --usage says what to list with --dim");
   tool.options.push_back({{"-h", "--help"}, "", "this text", other});
   tool.options.push_back({{"--version"}, "", "versions of tc and LLVM, and tc's commit", other});
   tool.options.push_back(generateOption());
@@ -233,7 +239,13 @@ Options tc::run::parseOptions(int argc, char **argv) {
     } else if (name == "--json") {
       options.json = value();
     } else if (name == "--profile") {
-      options.profile = flag();
+      valueless = hasValue ? valueless : name;
+      options.profile = true;
+      options.trace = inlineValue;
+      if (hasValue && options.trace.empty())
+        fail("--profile= takes the name of a file for the trace");
+    } else if (name == "--usage") {
+      options.usage = value();
     } else if (name == "--verify-weights") {
       options.verifyWeights = flag();
     } else if (name == "--tune") {
@@ -260,7 +272,5 @@ Options tc::run::parseOptions(int argc, char **argv) {
     fail("--max-rel and --rtol/--atol exclude each other");
   if ((options.maxRel || options.rtol || options.atol) && options.expect.empty())
     fail("--max-rel, --rtol and --atol need --expect");
-  if (!options.json.empty() && !options.benchmarkSeconds)
-    fail("--json needs --benchmark");
   return options;
 }

@@ -42,6 +42,8 @@ struct Options {
   std::optional<double> benchmarkSeconds;
   std::string json;
   bool profile = false;
+  std::string trace; ///< of the profile's runs
+  std::string usage; ///< what the runtime counted
   bool verifyWeights = false;
   bool help = false;
   bool version = false;

@@ -46,6 +46,9 @@ public:
   llvm::ArrayRef<tcrt_sig_value_t> inputs(const tcrt_sig_function_t &function) const;
   llvm::ArrayRef<tcrt_sig_value_t> outputs(const tcrt_sig_function_t &function) const;
   llvm::ArrayRef<tcrt_sig_symbol_t> symbols(const tcrt_sig_function_t &function) const;
+  /// Entries of function `index` that have sizes of their own; the general one has no record.
+  llvm::ArrayRef<tcrt_sig_entry_t> entries(size_t index) const;
+  llvm::ArrayRef<tcrt_sig_entry_size_t> sizes(const tcrt_sig_entry_t &entry) const;
   llvm::ArrayRef<tcrt_sig_state_t> states() const;
   llvm::ArrayRef<tcrt_sig_variant_t> variants() const;
   /// Of all functions.

@@ -36,6 +36,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tc::artifact {
@@ -81,6 +82,11 @@ struct Kernel {
   uint64_t bytes = 0;
 };
 
+/// Code for some sizes, see tcrt_sig_entry_t: symbols by index, and their sizes.
+struct Entry {
+  std::vector<std::pair<uint32_t, int64_t>> sizes;
+};
+
 /// Something that a caller runs; each has a routine in the code of every variant.
 struct Function {
   std::string name; ///< not empty, of its own
@@ -88,6 +94,7 @@ struct Function {
   std::vector<Value> outputs;
   std::vector<Symbol> symbols;
   std::vector<Kernel> kernels;
+  std::vector<Entry> entries = {}; ///< in the order in which the program chooses, without the general one
 };
 
 /// A tensor of fixed sizes that a context keeps from run to run.

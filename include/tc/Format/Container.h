@@ -39,6 +39,9 @@ typedef struct tcrt_container_t {
   uint32_t function_count;
   const tcrt_sig_state_t *states;
   uint32_t state_count;
+  const tcrt_sig_entry_t *entries;
+  const tcrt_sig_entry_size_t *entry_sizes;
+  uint32_t entry_count;
   const tcrt_string_table_t *string_table; /* NULL: the program has no constant strings */
   const char *strings;
   uint64_t name_bytes; /* of all names together */

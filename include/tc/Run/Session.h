@@ -46,6 +46,9 @@ struct SessionOptions {
   bool verifyWeights = false;
   int profile = TCRT_PROFILE_OFF;   ///< TCRT_PROFILE_*
   int graphs = TCRT_GRAPHS_DEFAULT; ///< TCRT_GRAPHS_*
+  /// As in tcrt_context_options_t.
+  void (*event)(void *user, const tcrt_event_t *event) = nullptr;
+  void *eventUser = nullptr;
   /// Sizes of symbolic dims for random inputs; inputs from files must agree with them.
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::string> customOps; ///< shared libraries with functions (tcrt/function.h); they stay loaded

@@ -44,6 +44,7 @@ typedef struct stream_state_t {
   uint64_t plain_launches;    /* at once */
   CUresult allocate_error;    /* of the last allocation that failed */
   CUevent start, end;
+  uint64_t start_ns;        /* when `start` was recorded */
   int has_started;          /* or need not: `start` is recorded before the first work of a run, not before the host's */
   timed_launch_t *launches; /* of this run; events are kept for the next */
   uint32_t launch_count, launch_capacity;
@@ -318,7 +319,7 @@ static int graphs_of(const tcrt_context_t *context) {
   if (mode == TCRT_GRAPHS_DEFAULT)
     mode = (int)tcrt_container_variant(&context->model->container, context->variant_index).graphs;
   /* Events around a kernel need it alone. */
-  if (context->profile)
+  if (context->profile || context->event)
     return TCRT_GRAPHS_OFF;
   return mode == TCRT_GRAPHS_OFF || mode == TCRT_GRAPHS_AT_ONCE ? mode : TCRT_GRAPHS_ON;
 }
@@ -376,8 +377,10 @@ static tcrt_status_t launch_failed(const tcrt_context_t *context, const tcrt_cud
 
 /* Something is enqueued next. */
 static void start(stream_state_t *state) {
-  if (!state->has_started)
+  if (!state->has_started) {
     tcrt_cuda.cuEventRecord(state->start, state->stream);
+    state->start_ns = tcrt_now_ns();
+  }
   state->has_started = 1;
 }
 
@@ -530,7 +533,7 @@ static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t 
   CUresult error = CUDA_SUCCESS;
   if (status == TCRT_OK) {
     start(state);
-    timed_launch_t *timed = context->profile ? next_timed_launch(state, launch->id) : NULL;
+    timed_launch_t *timed = context->profile || context->event ? next_timed_launch(state, launch->id) : NULL;
     if (timed)
       tcrt_cuda.cuEventRecord(timed->start, state->stream);
     error = tcrt_cuda_launch(&record, launch->parameters, addresses, state->stream);
@@ -578,8 +581,13 @@ static tcrt_status_t finish(tcrt_context_t *context) {
     if (timed->id >= context->model->container.signature->kernel_count ||
         tcrt_cuda.cuEventElapsedTime(&ms, timed->start, timed->end) != CUDA_SUCCESS)
       continue;
-    context->profile_ns[timed->id] += (uint64_t)(1e6 * ms);
+    const uint64_t time_ns = (uint64_t)(1e6 * ms);
+    context->profile_ns[timed->id] += time_ns;
     ++context->profile_launches[timed->id];
+    if (context->event && tcrt_cuda.cuEventElapsedTime(&ms, state->start, timed->start) == CUDA_SUCCESS) {
+      const uint64_t begin_ns = state->start_ns + (uint64_t)(1e6 * ms);
+      tcrt_event_kernel(context, timed->id, TCRT_DEVICE_CUDA, begin_ns, begin_ns + time_ns);
+    }
   }
   state->launch_count = 0;
   pop(context);

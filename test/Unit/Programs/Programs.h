@@ -95,6 +95,7 @@ inline artifact::ArtifactSpec statesSpec() {
   look.outputs.push_back({"runs", TCRT_DTYPE_I64, {}});
   look.outputs.push_back({"scaled", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(2)}});
   look.kernels.push_back({"k_scale", "Mul#0", 0, 0});
+  look.entries = {{{{0, 4}}}};
   spec.functions = {add, look};
   spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("states")});
   return spec;

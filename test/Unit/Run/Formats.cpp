@@ -5,6 +5,7 @@
 #include "tc/Run/Compare.h"
 #include "tc/Run/Npz.h"
 #include "tc/Run/Pb.h"
+#include "tc/Run/Profile.h"
 #include "tc/Run/Tensor.h"
 
 #include <catch2/catch.hpp>
@@ -271,4 +272,24 @@ TEST_CASE("large blocks of bytes start at a huge page") {
     ByteVector other(bytes);
     CHECK(other == bytes);
   }
+}
+
+TEST_CASE("times of kernels add up by node and by group") {
+  const std::vector<KernelTime> kernels = {{"/e/l.0/q/MatMul+/e/l.0/q/Add", 60},
+                                           {"/e/l.1/q/MatMul+/e/out", 20},
+                                           {"/pool/MatMul", 19},
+                                           {"head.fc.bias", 0.5},
+                                           {"alone", 0.5}};
+  const std::vector<NodeTime> nodes = timesOfNodes(kernels);
+  REQUIRE(nodes.size() == 7);
+  CHECK(nodes[0].name == "/e/l.0/q/Add");
+  CHECK(nodes[0].us == 30);
+  CHECK(nodes[2].name == "/pool/MatMul");
+  const std::vector<NodeTime> groups = timesOfGroups(kernels, 0.01);
+  std::vector<std::string> lines;
+  for (const NodeTime &group : groups)
+    lines.push_back(std::string(2 * group.depth, ' ') + group.name + " " + std::to_string(int(group.us)) + " " +
+                    std::to_string(group.kernels));
+  // /e/l.0 holds /e/l.0/q alone; head is half a percent.
+  CHECK(lines == std::vector<std::string>{"/e 80 2", "  /e/l.0/q 60 1", "  /e/l.1/q 10 1", "/pool 19 1"});
 }

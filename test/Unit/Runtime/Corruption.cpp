@@ -106,9 +106,13 @@ void openAndQuery(const std::string &bytes) {
     if (tcrt_model_symbol(model, i, &symbol) == TCRT_OK)
       length += std::strlen(symbol.name);
   tcrt_function_info_t function;
+  tcrt_entry_info_t entry;
   for (uint32_t i = 0; i < tcrt_model_function_count(model); ++i) {
     if (tcrt_model_function(model, i, &function) != TCRT_OK)
       continue;
+    for (uint32_t j = 0; j < tcrt_model_entry_count(model, i); ++j)
+      if (tcrt_model_entry(model, i, j, &entry) == TCRT_OK)
+        length += std::strlen(entry.name);
     length += std::strlen(function.name);
     for (uint32_t j = 0; i && j < function.input_count; ++j)
       if (tcrt_model_function_input(model, i, j, &value) == TCRT_OK)

@@ -320,6 +320,33 @@ TEST_CASE("a profile of kernels launches them alone, one of runs does not") {
   }
 }
 
+TEST_CASE("events of a GPU are the times in its stream") {
+  Model model(chainSpec());
+  std::vector<tcrt_event_t> events;
+  tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_AT_ONCE);
+  options.event = [](void *user, const tcrt_event_t *event) {
+    static_cast<std::vector<tcrt_event_t> *>(user)->push_back(*event);
+  };
+  options.event_user = &events;
+  Context context(model, options);
+  context.bind(1000);
+  REQUIRE(tcrt_context_run_async(context) == TCRT_OK);
+  // It has waited.
+  CHECK(context.stats().launched == 0);
+  int kernels = 0;
+  for (const tcrt_event_t &event : events) {
+    if (event.kind != TCRT_EVENT_KERNEL)
+      continue;
+    ++kernels;
+    CHECK(event.device == TCRT_DEVICE_CUDA);
+    CHECK(event.begin_ns <= event.end_ns);
+    CHECK(event.begin_ns >= events.back().begin_ns);
+  }
+  CHECK(kernels == 4);
+  CHECK(events.back().kind == TCRT_EVENT_RUN);
+  CHECK(events.back().device == TCRT_DEVICE_CPU);
+}
+
 TEST_CASE("what the driver makes no graph of is launched one by one") {
   for (const char *name : {"cuGraphCreate", "cuGraphAddKernelNode_v2", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
                            "cuGraphKernelNodeSetAttribute"}) {

@@ -94,6 +94,7 @@ TEST_CASE("NULL is refused by every function of the API") {
   tcrt_context_stats_t stats;
   tcrt_graph_stats_t graphs = {sizeof graphs, 0, 0, 0, 0, 0, 0, 0, 0, 0}, noSize = {};
   tcrt_profile_entry_t entry;
+  tcrt_entry_info_t code;
   const char *text;
   uint64_t size;
   uint32_t index;
@@ -211,6 +212,17 @@ TEST_CASE("NULL is refused by every function of the API") {
       {"tcrt_context_graph_stats",
        {REFUSED(tcrt_context_graph_stats(nullptr, &graphs)), REFUSED(tcrt_context_graph_stats(c, nullptr)),
         REFUSED(tcrt_context_graph_stats(c, &noSize))}},
+      {"tcrt_model_entry_count", {ZERO(tcrt_model_entry_count(nullptr, 0)), ZERO(tcrt_model_entry_count(m.model, 1))}},
+      {"tcrt_model_entry",
+       {REFUSED(tcrt_model_entry(nullptr, 0, 0, &code)), REFUSED(tcrt_model_entry(m.model, 0, 0, nullptr)),
+        REFUSED(tcrt_model_entry(m.model, 0, 1, &code)), REFUSED(tcrt_model_entry(m.model, 1, 0, &code))}},
+      {"tcrt_context_entry", {REFUSED(tcrt_context_entry(nullptr, &index)), REFUSED(tcrt_context_entry(c, nullptr))}},
+      {"tcrt_metrics", {REFUSED(tcrt_metrics(&byte, 1, nullptr)), REFUSED(tcrt_metrics(&byte, 1, &size))}},
+      {"tcrt_model_usage",
+       {REFUSED(tcrt_model_usage(nullptr, &byte, 1, &size)), REFUSED(tcrt_model_usage(m.model, &byte, 1, nullptr)),
+        REFUSED(tcrt_model_usage(m.model, &byte, 1, &size))}},
+      {"tcrt_model_write_usage",
+       {REFUSED(tcrt_model_write_usage(nullptr, "usage.json")), REFUSED(tcrt_model_write_usage(m.model, nullptr))}},
       {"tcrt_context_profile_count", {ZERO(tcrt_context_profile_count(nullptr))}},
       {"tcrt_context_profile",
        {REFUSED(tcrt_context_profile(nullptr, 0, &entry)), REFUSED(tcrt_context_profile(c, 0, nullptr))}},
