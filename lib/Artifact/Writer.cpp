@@ -27,6 +27,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
+#include <pthread.h>
 #include <unistd.h>
 
 using namespace tc::artifact;
@@ -449,10 +450,25 @@ private:
   }
 
   Error put(ArrayRef<uint8_t> bytes, bool isHashed) {
-    if (isHashed)
-      tcrt_sha256_update(&hash, bytes.data(), bytes.size());
     size += bytes.size();
-    return output.append(bytes);
+    if (!isHashed)
+      return output.append(bytes);
+    // To hash takes about as long as to write.
+    constexpr size_t kWorthAThread = 1 << 20;
+    std::pair<tcrt_sha256_t *, ArrayRef<uint8_t>> job(&hash, bytes);
+    auto work = [](void *data) -> void * {
+      auto &[into, from] = *static_cast<std::pair<tcrt_sha256_t *, ArrayRef<uint8_t>> *>(data);
+      tcrt_sha256_update(into, from.data(), from.size());
+      return nullptr;
+    };
+    pthread_t thread;
+    const bool isShared = bytes.size() >= kWorthAThread && ::pthread_create(&thread, nullptr, work, &job) == 0;
+    if (!isShared)
+      work(&job);
+    Error error = output.append(bytes);
+    if (isShared)
+      ::pthread_join(thread, nullptr);
+    return error;
   }
 
   /// Zeros up to file offset `target`.

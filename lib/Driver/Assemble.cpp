@@ -6,6 +6,8 @@
 
 #include "tc/Driver/Assemble.h"
 
+#include "Guards.h"
+#include "Refit.h"
 #include "SizeText.h"
 
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
@@ -110,30 +112,6 @@ StringRef libraryOf(StringRef function) {
     return "libtcrt-host";
 #include "tc/Functions/HostLibrary.def"
   return "custom";
-}
-
-/// What a run of `func` is refused for, besides the ranges of its sizes: guards of sizes by the names that the model
-/// has for them, checks of data by what they say when they fail.
-llvm::json::Array describeGuards(func::FuncOp func, ArrayAttr symbols) {
-  llvm::json::Array guards;
-  auto add = [&](Operation *op, std::string condition, StringRef what) {
-    llvm::json::Object guard{{"node", llvm::json::fixUTF8(host::joinNodeNames(op))},
-                             {"what", llvm::json::fixUTF8(what)}};
-    if (!condition.empty())
-      guard["condition"] = llvm::json::fixUTF8(condition);
-    guards.push_back(std::move(guard));
-  };
-  func.walk([&](Operation *op) {
-    if (auto guard = dyn_cast<prim::GuardOp>(op)) {
-      std::string first = prim::formatSize(guard.getSizes().getResult(0), symbols);
-      std::string condition = first + (guard.getKind() == prim::CompareKind::EQ ? " = " : " <= ") +
-                              prim::formatSize(guard.getSizes().getResult(1), symbols);
-      add(op, condition + (guard.getOrOne() ? ", or " + first + " = 1" : ""), guard.getWhat());
-    } else if (auto bind = dyn_cast<prim::BindSymbolOp>(op); bind && bind.getMessage()) {
-      add(op, "", *bind.getMessage());
-    }
-  });
-  return guards;
 }
 
 /// Where the values of a function's launches come from: launches by number, inputs by name.
@@ -521,9 +499,10 @@ llvm::json::Object Assembler::describe(func::FuncOp func, const artifact::Functi
                 {"weights_bytes", int64_t(spec.weightsSize())}};
   if (auto live = func->getAttrOfType<IntegerAttr>(host::kLiveAttr))
     memory["live_bytes"] = live.getInt();
-  return Object{
-      {"name", function.name},         {"inputs", std::move(inputs)},           {"outputs", std::move(outputs)},
-      {"symbols", std::move(symbols)}, {"guards", describeGuards(func, names)}, {"memory", std::move(memory)}};
+  Array guards = driver::describeGuards(func, function, options.flags);
+  driver::logGuards(function.name, guards);
+  return Object{{"name", function.name},         {"inputs", std::move(inputs)}, {"outputs", std::move(outputs)},
+                {"symbols", std::move(symbols)}, {"guards", std::move(guards)}, {"memory", std::move(memory)}};
 }
 
 void Assembler::addManifest() {
@@ -591,6 +570,10 @@ void Assembler::addManifest() {
                   {"kernels", std::move(kernels)},
                   {"host_functions", std::move(hostFunctions)},
                   {"flags", std::move(flags)}};
+  if (!options.options.empty()) {
+    manifest["options"] = Object(options.options);
+    manifest["code"] = driver::describeCode(module);
+  }
   // Keys are printed in sorted order.
   spec.manifest = llvm::formatv("{0:2}", llvm::json::Value(std::move(manifest))).str();
 }

@@ -10,7 +10,9 @@
 #include "CheckSizes.h"
 #include "DebugFolder.h"
 #include "Explain.h"
+#include "Guards.h"
 #include "LoadModel.h"
+#include "Refit.h"
 #include "RunArtifact.h"
 #include "SummaryText.h"
 #include "tc/Autotune/Tune.h"
@@ -26,7 +28,6 @@
 #include "tc/Driver/Register.h"
 #include "tc/Driver/Reproducer.h"
 #include "tc/Functions/Store.h"
-#include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
 #include "tc/Support/MappedFiles.h"
 #include "tc/Support/OutputFile.h"
@@ -470,12 +471,11 @@ int Compiler::checkStart(Phase from, Phase last) {
     return fail(kWrongUse, where + ", which is for one target; give one --target");
   if (from > Phase::Prim && request.verify)
     return fail(kWrongUse, where + "; --verify needs a model or a module of phase import or prim");
-  const std::pair<StringRef, bool> ofImport[] = {{"--check-bounds", request.checkBounds},
-                                                 {"--precision", request.precision != "f32"},
-                                                 {"--dim", !request.dims.empty()},
-                                                 {"--shape", !request.shapes.empty()},
-                                                 {"--custom-op", !request.customOps.empty()},
-                                                 {"--allow-host-ops", request.allowHostOps}};
+  const std::pair<StringRef, bool> ofImport[] = {
+      {"--check-bounds", request.checkBounds},    {"--precision", request.precision != "f32"},
+      {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
+      {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
+      {"--allow-host-ops", request.allowHostOps}};
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
@@ -545,8 +545,14 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
     Phase phase = Phase(i);
     beginStep(phase);
     int code = phase == Phase::Schedule ? tune(module) : int(kDone);
-    if (code == kDone)
+    if (phase == Phase::Object)
+      recordCode(module);
+    if (phase == Phase::Object && !request.refit.empty()) {
+      if (std::string sentence = takeCode(module, request.refit, isCuda(options.target)); !sentence.empty())
+        return fail(kWrongUse, sentence);
+    } else if (code == kDone) {
       code = runPhase(module, phase);
+    }
     endStep(phase);
     if (code != kDone)
       return code;
@@ -592,21 +598,13 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   beginStep(Phase::Artifact);
   AssembleOptions assemble;
   assemble.jobs = request.jobs;
-  for (const std::string &dim : request.dims)
-    assemble.flags.push_back("--dim " + dim);
-  for (const std::string &shape : request.shapes)
-    assemble.flags.push_back("--shape " + shape);
   // Of a module that an earlier tc-compile left, too.
-  if (!modules.empty() && (*modules.front())->hasAttr(kCheckBoundsAttr))
-    assemble.flags.push_back("--check-bounds");
-  if (request.precision != "f32")
-    assemble.flags.push_back("--precision " + request.precision);
+  const bool checksBounds = !modules.empty() && (*modules.front())->hasAttr(kCheckBoundsAttr);
+  assemble.flags = describeFlags(request, checksBounds);
   if (request.mode != "default" && isFor(machine::TargetKind::Cuda))
     assemble.graphs = StringRef(request.mode).ends_with("no-cudagraphs") ? TCRT_GRAPHS_OFF : TCRT_GRAPHS_AT_ONCE;
-  if (auto file = mapFile(request.model))
-    assemble.sourceHash = contentHash(ArrayRef<char>((*file)->getBufferStart(), (*file)->getBufferSize()));
-  else
-    llvm::consumeError(file.takeError());
+  assemble.options = describeOptions(request);
+  assemble.sourceHash = hashModel(request.model);
   artifact::ArtifactSpec spec;
   for (auto [i, module] : llvm::enumerate(modules)) {
     AssembleOptions ofTarget = assemble;
@@ -931,6 +929,9 @@ int Compiler::compile() {
   if (isMlir && from != Phase::Import && from != Phase::Object && getFunctions(**module).empty())
     return fail(kWrongUse, request.model + ": error: the module has no function of phase " + getName(from).str() +
                                ", so that there is nothing to compile");
+  if (from == Phase::Import)
+    if (std::string sentence = giveUpNames(**module, request.noAssume); !sentence.empty())
+      return fail(kWrongUse, request.model + ": error: " + sentence);
   if (request.checkBounds)
     (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));
   if (!isMlir)
@@ -978,6 +979,14 @@ int Compiler::compile() {
 } // namespace
 
 int tc::driver::compile(const CompileRequest &request, raw_ostream &errors) {
+  if (!request.refit.empty() && !request.isRefitRead) {
+    CompileRequest whole = request;
+    if (std::string sentence = readOptions(whole); !sentence.empty()) {
+      errors << printable(sentence) << "\n";
+      return kWrongUse;
+    }
+    return compile(whole, errors);
+  }
   log::enable(request.logs); // a name that is no channel is refused with the rest of the request
   ArtifactCache cache(request, errors);
   if (std::optional<int> code = cache.restore())

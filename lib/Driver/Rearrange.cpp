@@ -17,12 +17,16 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Threading.h"
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 using namespace mlir;
 
 namespace {
 
 constexpr int64_t kChunkBytes = 8 << 20;
+/// Of an expression.
+constexpr int64_t kMostValues = 1 << 20;
 
 /// The slope of `expr` along dim `dim`; nullopt: it has none, as a division or remainder contains the dim.
 std::optional<int64_t> slopeAlong(AffineExpr expr, unsigned dim) {
@@ -50,8 +54,7 @@ struct Table {
   std::vector<int64_t> values;
 };
 
-Table tabulate(AffineExpr expr, ArrayRef<int64_t> shape) {
-  constexpr int64_t kMostValues = 1 << 20;
+Table tabulate(AffineExpr expr, ArrayRef<int64_t> shape, int64_t mostValues) {
   Table table;
   table.strides.assign(shape.size(), 0);
   int64_t count = 1;
@@ -59,7 +62,7 @@ Table tabulate(AffineExpr expr, ArrayRef<int64_t> shape) {
     if (expr.isFunctionOfDim(i)) {
       table.strides[i] = count;
       count *= shape[i];
-      if (count > kMostValues)
+      if (count > mostValues)
         return table;
     }
   SmallVector<int64_t> at(shape.size(), 0);
@@ -85,10 +88,14 @@ public:
       isLinear &= slope.has_value();
       slopes.push_back(slope.value_or(0));
     }
-    if (!isLinear)
-      for (AffineExpr expr : map.getResults())
-        tables.push_back(tabulate(expr, resultShape));
-    else
+    // A table is worth its time where many rows share a value.
+    SmallVector<int64_t> shape(resultShape);
+    if (isLinear && !shape.empty())
+      shape.back() = 1;
+    const int64_t rows = std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+    for (AffineExpr expr : map.getResults())
+      tables.push_back(tabulate(expr, shape, isLinear ? std::min(rows / 8, kMostValues) : kMostValues));
+    if (isLinear)
       findBlocks();
   }
 
@@ -147,11 +154,22 @@ private:
       }
   }
 
+  /// The value of the map's result `d` at a row's first position.
+  int64_t startOf(size_t d, ArrayRef<int64_t> at) const {
+    const Table &table = tables[d];
+    if (table.values.empty())
+      return evaluate(map.getResult(d), at);
+    int64_t index = 0;
+    for (size_t i = 0; i + 1 < at.size(); ++i)
+      index += table.strides[i] * at[i];
+    return table.values[index];
+  }
+
   /// The block from `at` on; false, and nothing is written, if a part of it lies outside of the data.
   bool block(ArrayRef<int64_t> at, char *out) const {
     int64_t base = 0;
-    for (auto [d, expr] : llvm::enumerate(map.getResults())) {
-      const int64_t start = evaluate(expr, at);
+    for (size_t d = 0; d < map.getNumResults(); ++d) {
+      const int64_t start = startOf(d, at);
       if (start + blockLeast[d] < 0 || start + blockMost[d] >= dataShape[d])
         return false;
       base += start * strides[d];
@@ -176,8 +194,8 @@ private:
   /// `at` is the row's first position.
   void linearRow(ArrayRef<int64_t> at, int64_t length, char *out) const {
     int64_t low = 0, high = length, base = 0, step = 0;
-    for (auto [d, expr] : llvm::enumerate(map.getResults())) {
-      const int64_t start = evaluate(expr, at), slope = slopes[d];
+    for (size_t d = 0; d < map.getNumResults(); ++d) {
+      const int64_t start = startOf(d, at), slope = slopes[d];
       base += start * strides[d];
       step += slope * strides[d];
       // 0 <= start + slope * j < size
@@ -249,7 +267,7 @@ private:
   ArrayRef<int64_t> resultShape;
   SmallVector<int64_t> strides;
   SmallVector<int64_t> slopes; // of the map's results along the innermost dim
-  std::vector<Table> tables;   // by dim of the data, if the map is not linear along the innermost dim
+  std::vector<Table> tables; // by dim of the data; if the map is linear along the innermost dim, of its first positions
   bool isLinear = true;
   std::vector<int64_t> blockOffsets;          // of a block's elements from its first; none: no blocks
   SmallVector<int64_t> blockLeast, blockMost; // positions in a block, by dim of the data

@@ -148,6 +148,7 @@ void Reproducer::setPhase(Phase phase) {
   add("--custom-op", request.customOps);
   add("--dim", request.dims);
   add("--shape", request.shapes);
+  add("--no-assume", request.noAssume);
   add("--jobs", {std::to_string(request.jobs)});
   if (request.checkBounds)
     command.push_back("--check-bounds");

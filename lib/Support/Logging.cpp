@@ -26,7 +26,7 @@ State &state() {
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> tc::log::getChannels() {
-  static const llvm::StringRef channels[] = {"fusion", "schedule", "kernel", "memory", kCacheChannel};
+  static const llvm::StringRef channels[] = {"fusion", "schedule", "kernel", "memory", "guards", kCacheChannel};
   return channels;
 }
 

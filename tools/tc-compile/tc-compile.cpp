@@ -121,6 +121,14 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false)
       ->group("Sizes");
 
+  app.add_option(
+         "--no-assume", request.noAssume,
+         "dims that inputs share by this name need not be equal; tc-inspect --guards says what is assumed. Can be "
+         "repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->group("Sizes");
+
   const char *numbers = "Numbers and checks";
   option = app.add_option("--precision", request.precision);
   option->type_name("TYPE")->group(numbers);
@@ -155,6 +163,11 @@ int main(int argc, char **argv) {
       ->type_name("N")
       ->group("Speed");
   app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)")->type_name("N")->group("Speed");
+
+  option = app.add_option("--refit", request.refit,
+                          "take options and code of an artifact of the same model with other weights: see tc-refit");
+  option->type_name("ARTIFACT")->group("Speed");
+  app.setExtensions(option, {"bin"});
 
   const char *caching = "Cache";
   std::string cacheSize = readEnvironment("TC_CACHE_SIZE");

@@ -353,7 +353,9 @@ void printFunction(const Json &function, bool isNamed) {
   auto printGuards = [&](const char *title, bool isOfSizes) {
     for (const Json &guard : function["guards"]) {
       const std::string condition = member(guard, "condition"), node = member(guard, "node");
-      if (condition.empty() == isOfSizes)
+      // What inputs must be stands above.
+      if (condition.empty() == isOfSizes ||
+          (isOfSizes && !member(guard, "inputs").empty() && node.empty() && member(guard, "what").empty()))
         continue;
       if (const char *once = std::exchange(title, nullptr))
         std::printf("%s\n", once);
@@ -493,6 +495,22 @@ void printManifest(const Json &artifact) {
 }
 
 } // namespace
+
+void tc::inspect::printGuards(const Json &json) {
+  for (const Json &function : json["functions"]) {
+    std::printf("function %s: %zu guards\n", function["name"].get<std::string>().c_str(), function["guards"].size());
+    for (const Json &guard : function["guards"]) {
+      const std::string condition = member(guard, "condition"), what = member(guard, "what");
+      std::printf("  %s\n", condition.empty() ? what.c_str() : condition.c_str());
+      if (!condition.empty() && !what.empty())
+        std::printf("    %-10s %s\n", "says", what.c_str());
+      for (auto [key, title] : {std::pair("inputs", "inputs"), std::pair("from", "from"), std::pair("source", "line"),
+                                std::pair("costs", "costs"), std::pair("give_up", "give up")})
+        if (const std::string text = member(guard, key); !text.empty())
+          std::printf("    %-10s %s\n", title, text.c_str());
+    }
+  }
+}
 
 void tc::inspect::printArtifact(const Json &json, bool allKernels) {
   std::vector<std::string> devices{json["device"]};

@@ -18,6 +18,9 @@ llvm::Expected<nlohmann::ordered_json> describeArtifact(const artifact::Reader &
 /// The same for people, on standard output.
 void printArtifact(const nlohmann::ordered_json &artifact, bool allKernels);
 
+/// What its runs are refused for.
+void printGuards(const nlohmann::ordered_json &json);
+
 } // namespace tc::inspect
 
 #endif // TC_TOOLS_TC_INSPECT_ARTIFACT_H

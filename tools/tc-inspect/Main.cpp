@@ -54,14 +54,21 @@ void printJson(const nlohmann::ordered_json &json) {
   std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
 
-int showArtifact(const std::string &path, bool asJson, bool allKernels, bool verify) {
+int showArtifact(const std::string &path, bool asJson, bool guards, bool allKernels, bool verify) {
   llvm::Expected<std::unique_ptr<tc::artifact::Reader>> reader = tc::artifact::Reader::open(path, verify);
   if (!reader)
     return fail(llvm::toString(reader.takeError()));
   auto json = tc::inspect::describeArtifact(**reader, verify);
   if (!json)
     return fail(llvm::toString(json.takeError()));
-  if (asJson)
+  if (guards && asJson) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const nlohmann::ordered_json &function : (*json)["functions"])
+      list.push_back({{"name", function["name"]}, {"guards", function["guards"]}});
+    printJson({{"file", (*json)["file"]}, {"functions", list}});
+  } else if (guards)
+    tc::inspect::printGuards(*json);
+  else if (asJson)
     printJson(*json);
   else
     tc::inspect::printArtifact(*json, allKernels);
@@ -103,7 +110,7 @@ int main(int argc, char **argv) {
   app.get_formatter()->column_width(30);
   std::string path;
   std::string operatorFormat;
-  bool asJson = false, allKernels = false, verify = false, isUsage = false;
+  bool asJson = false, allKernels = false, verify = false, isUsage = false, guards = false;
   CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2, .pt");
   file->type_name("");
   app.setExtensions(file, {"bin", "onnx", "pt2", "pt"});
@@ -112,6 +119,10 @@ int main(int argc, char **argv) {
   CLI::Option *operators =
       app.add_flag("--operators{text}", operatorFormat, "the operators that tc takes, instead of a file");
   app.add_flag("--verify-weights", verify, "check the hashes of an artifact's weights and device code, too");
+  app.add_flag(
+      "--guards", guards,
+      "what runs of an artifact are refused for: from which inputs, node and line, at which cost, and how to do "
+      "without");
   app.add_flag(
       "--usage", isUsage,
       "FILE is what tc-run --usage or tcrt_model_write_usage wrote: how often each entry ran, and which sizes to "
@@ -145,15 +156,18 @@ int main(int argc, char **argv) {
   }
   if (path.empty())
     return fail("tc-inspect: error: no file is given; see tc-inspect --help");
-  if (isUsage && (allKernels || verify))
+  if (isUsage && (allKernels || verify || guards))
     return fail("tc-inspect: error: --usage is alone, or with --json; see tc-inspect --help");
   const bool artifact = !isUsage && isArtifact(path);
-  if (!artifact && (allKernels || verify))
-    return fail("tc-inspect: error: " + std::string(verify ? "--verify-weights" : "--kernels") +
+  if (!artifact && (allKernels || verify || guards))
+    return fail("tc-inspect: error: " +
+                std::string(verify   ? "--verify-weights"
+                            : guards ? "--guards"
+                                     : "--kernels") +
                 " is about artifacts, and " + path + " is none");
   try {
     if (int code = isUsage    ? showUsage(path, asJson)
-                   : artifact ? showArtifact(path, asJson, allKernels, verify)
+                   : artifact ? showArtifact(path, asJson, guards, allKernels, verify)
                               : showModel(path, asJson))
       return code;
   } catch (const std::bad_alloc &) {

@@ -15,6 +15,7 @@
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/JSON.h"
 
 namespace tc::driver {
 
@@ -22,6 +23,7 @@ namespace tc::driver {
 struct AssembleOptions {
   std::string sourceHash;         ///< content hash of the model's file, or empty
   std::vector<std::string> flags; ///< the options that influence the code, in the order of the command line
+  llvm::json::Object options;     ///< the same for --refit; empty: it cannot be taken
   /// TCRT_GRAPHS_* of GPU variants.
   uint32_t graphs = TCRT_GRAPHS_DEFAULT;
   unsigned jobs = 0; ///< threads that arrange weights; 0: as many as the machine has

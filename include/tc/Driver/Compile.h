@@ -35,6 +35,7 @@ struct CompileRequest {
   // As tc/Dialect/Machine/IR/Machine.h reads them; empty: the defaults.
   std::vector<std::string> targets, cpus, gpus;
   std::vector<std::string> dims, shapes, customOps;
+  std::vector<std::string> noAssume; ///< names of dims that inputs share and that need not be equal
   std::string mode = "default";
   std::string tuningDb;      ///< file of the tuning database; empty: none
   std::string tuningMachine; ///< whose records of it; empty: those of this machine
@@ -49,7 +50,9 @@ struct CompileRequest {
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
        allowHostOps = false, verbose = false, quiet = false;
   unsigned jobs = 0;
-  std::string cacheDir; ///< folder of earlier results; empty: none are used or kept
+  std::string refit;        ///< an artifact, whose options and code are taken; empty: none
+  bool isRefitRead = false; ///< the options are its already
+  std::string cacheDir;     ///< folder of earlier results; empty: none are used or kept
   uint64_t cacheSizeBytes = uint64_t(4) << 30;
   /// As it was typed, for the report of an internal error.
   std::string commandLine;

@@ -1,11 +1,11 @@
 //===- Logging.h - named log channels -----------------------------------------------------------------*- C++ -*-===//
 //
 // What `--logs fusion,memory` prints. A channel is a name:
-//
 //   fusion     each decision of fusion, and each refusal with its reason
 //   schedule   the strategy and its parameters that each region got
 //   kernel     which kernel computes which nodes, and which share one
 //   memory     the place and lifetime of each value, and what they add up to
+//   guards     what runs are refused for, where it comes from and how to give it up
 //   cache      which artifact and which kernels were found in the compile cache, and which not
 //
 // Nothing is printed, and no text is built, unless the channel was enabled:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""usage: change_model.py MODEL.onnx OUT.onnx weight|last: another value in the first weights, or one output less of the last layer."""
+"""usage: change_model.py MODEL.onnx OUT.onnx weight|bias|last: another value in the first weights, or in the first vector of them,
+or one output less of the last layer."""
 import sys
 
 import onnx
@@ -10,7 +11,7 @@ graph = model.graph
 last = graph.node[-1].input[1:] if sys.argv[3] == "last" else []
 for number, tensor in enumerate(graph.initializer):
     values = numpy_helper.to_array(tensor).copy()
-    if not last and number == 0:
+    if not last and number == (sys.argv[3] == "bias"):
         values.flat[0] += 1
     elif tensor.name in last:
         values = values[:-1]
