@@ -7,6 +7,7 @@
 #include "tc/Support/BlobStore.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/MappedFiles.h"
+#include "tc/Support/SeededBlob.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -51,7 +52,7 @@ namespace tc {
 
 StringRef BlobStore::insertUnique(StringRef name, Blob blob) {
   // Names that look like the key of an owned buffer would let a file pass for one.
-  std::string key = isOwnedKey(name) ? ("file_" + name).str() : name.str();
+  std::string key = isOwnedKey(name) || isSeededKey(name) ? ("file_" + name).str() : name.str();
   for (unsigned suffix = 1;; ++suffix) {
     auto [it, isNew] = blobs.try_emplace(key);
     if (isNew) {

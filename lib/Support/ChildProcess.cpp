@@ -127,3 +127,82 @@ std::optional<std::string> tc::runInChild(const ChildLimits &limits, llvm::funct
     return std::nullopt;
   return result;
 }
+
+ProgramResult tc::runProgram(const ChildLimits &limits, const std::vector<std::string> &words) {
+  constexpr size_t kMostOutput = size_t(1) << 20;
+  constexpr int kCannotStart = 127;
+  ProgramResult result;
+  std::vector<char *> argv;
+  for (const std::string &word : words)
+    argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  int ends[2], started[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return result;
+  if (pipe2(started, O_CLOEXEC) != 0) {
+    close(ends[0]);
+    close(ends[1]);
+    return result;
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    // Other threads' locks may be taken here: system calls only.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0);
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGPIPE})
+      std::signal(signal, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0)
+      dup2(null, STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    limit(RLIMIT_CORE, 0);
+    if (limits.moreBytes)
+      limit(RLIMIT_AS, limits.moreBytes);
+    execvp(argv[0], argv.data());
+    const ssize_t told = write(started[1], "x", 1);
+    _exit(told == 1 ? kCannotStart : 1);
+  }
+  close(ends[1]);
+  close(started[1]);
+  char mark = 0;
+  ssize_t got = child < 0 ? 1 : 0;
+  while (child > 0 && (got = read(started[0], &mark, 1)) < 0 && errno == EINTR)
+    ;
+  close(started[0]);
+  const bool hasStarted = child > 0 && got == 0;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(limits.seconds);
+  auto msLeft = [&] { return int(std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count()); };
+  // A program that it has left behind may hold the pipe open: its end is what counts.
+  int status = 0;
+  bool ended = child < 0, isOpen = true;
+  while (!ended && msLeft() > 0) {
+    pollfd wait = {ends[0], POLLIN, 0};
+    char buffer[1 << 16];
+    if (poll(&wait, isOpen, std::min(msLeft(), isOpen ? 50 : 2)) > 0) {
+      const ssize_t count = read(ends[0], buffer, sizeof(buffer));
+      isOpen = count > 0 || (count < 0 && errno == EINTR);
+      if (count > 0 && result.output.size() < kMostOutput)
+        result.output.append(buffer, size_t(count));
+      if (isOpen)
+        continue;
+    }
+    ended = waitpid(child, &status, WNOHANG) == child;
+  }
+  if (child > 0) {
+    kill(-child, SIGKILL);
+    while (!ended && waitpid(child, &status, 0) < 0 && errno == EINTR)
+      ;
+  }
+  close(ends[0]);
+  if (!hasStarted)
+    return result;
+  result.end = !ended              ? ProgramResult::End::TimedOut
+               : WIFEXITED(status) ? ProgramResult::End::Exited
+                                   : ProgramResult::End::Killed;
+  result.code = !ended ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+  return result;
+}

@@ -5,7 +5,7 @@
 //
 //   std::optional<std::string> hints = runInChild(ChildLimits(), [&] { return inferAndSerialise(model); });
 //
-// The caller must be able to go on without them.
+// The caller must be able to go on without them. A program of its own, which may do the same, is run by runProgram.
 //
 // Thread safety: may be called from any thread. In the child only the calling thread lives on, so that work must not
 // wait for another one, or for a lock that another one may hold.
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tc {
 
@@ -33,6 +34,24 @@ struct ChildLimits {
 
 /// What `work` returns in a child process; nullopt where the child cannot be made, dies or exceeds a limit.
 std::optional<std::string> runInChild(const ChildLimits &limits, llvm::function_ref<std::string()> work);
+
+/// How a program ended.
+struct ProgramResult {
+  enum class End {
+    Exited,    ///< `code` is its status
+    Killed,    ///< `code` is the signal
+    TimedOut,  ///< it, and what it had started, was killed
+    NotStarted ///< there is no such program, or no process
+  };
+  End end = End::NotStarted;
+  int code = 0;
+  /// What it printed on standard output and error, up to a megabyte.
+  std::string output;
+};
+
+/// Runs `words`, the first of which is looked for in PATH, without input. It may take `seconds` by the clock, and have
+/// `moreBytes` of address space in all; 0: any.
+ProgramResult runProgram(const ChildLimits &limits, const std::vector<std::string> &words);
 
 } // namespace tc
 

@@ -8,6 +8,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "tc/Dialect/TC/IR/DataFile.h"
+#include "tc/Dialect/TC/IR/Seeded.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/OutputFile.h"
@@ -243,6 +244,34 @@ static void replaceData(Operation *root, llvm::function_ref<DataAttr(DataAttr)> 
   replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/false);
 }
 
+/// A module of a stranger may name any size.
+static constexpr uint64_t kMostSeededBytes = uint64_t(1) << 33;
+
+/// Whether the store has the bytes of a seeded constant, or they could be made.
+static bool addSeeded(BlobStore &store, StringRef key, uint64_t length) {
+  if (store.contains(key))
+    return true;
+  if (length > kMostSeededBytes)
+    return false;
+  std::optional<std::vector<char>> bytes = makeSeededBytes(key, length);
+  return bytes && store.addAs(key, llvm::MemoryBuffer::getMemBufferCopy(StringRef(bytes->data(), bytes->size()), key));
+}
+
+DataAttr base::makeSeeded(RankedTensorType type, uint64_t seed) {
+  Type element = type.getElementType();
+  std::optional<uint64_t> length = getPackedSizeBytes(type);
+  if (!length || !*length || !(element.isF16() || element.isBF16() || element.isF32() || element.isF64()))
+    return {};
+  const SeededType kind = element.isF16()    ? SeededType::F16
+                          : element.isBF16() ? SeededType::BF16
+                          : element.isF32()  ? SeededType::F32
+                                             : SeededType::F64;
+  const std::string key = getSeededKey(seed, kind, *length);
+  if (!addSeeded(getBlobStore(type.getContext()), key, *length))
+    return {};
+  return makeData(type, key, 0, *length);
+}
+
 LogicalResult base::verifyBlobs(Operation *root, bool hashes) {
   bool ok = true;
   llvm::DenseSet<Attribute> checked;
@@ -277,6 +306,8 @@ llvm::Error base::writeBlobs(Operation *root, StringRef path) {
   uint64_t end = 0;
   std::string missing, allHashes;
   walkData(root, [&](Operation *, DataAttr attr) {
+    if (isSeeded(attr))
+      return;
     FailureOr<ArrayRef<char>> bytes = getBytes(attr);
     if (failed(bytes)) {
       missing = attr.getBlob().str();
@@ -306,6 +337,8 @@ llvm::Error base::writeBlobs(Operation *root, StringRef path) {
   if (!store.contains(key))
     store.addAs(key, std::move(*file));
   replaceData(root, [&](DataAttr attr) {
+    if (isSeeded(attr))
+      return attr;
     return DataAttr::get(attr.getContext(), key, entries.find(attr.getHash())->second.offset, attr.getLength(),
                          attr.getHash(), attr.getType());
   });
@@ -344,7 +377,7 @@ llvm::Error base::loadBlobs(Operation *root, StringRef path) {
 llvm::Error base::writeModule(ModuleOp module, StringRef path) {
   OwningOpRef<ModuleOp> copy = module.clone();
   bool hasData = false;
-  walkData(*copy, [&](Operation *, DataAttr) { hasData = true; });
+  walkData(*copy, [&](Operation *, DataAttr attr) { hasData |= !isSeeded(attr); });
   if (hasData)
     if (llvm::Error error = writeBlobs(*copy, (path + ".data").str()))
       return error;
@@ -362,7 +395,7 @@ llvm::Error base::DataFile::add(Operation *root) {
   llvm::MapVector<StringRef, ArrayRef<char>> added;
   std::string missing;
   walkData(root, [&](Operation *, DataAttr attr) {
-    if (offsets.contains(attr.getHash()))
+    if (isSeeded(attr) || offsets.contains(attr.getHash()))
       return;
     FailureOr<ArrayRef<char>> bytes = getBytes(attr);
     if (failed(bytes))
@@ -398,6 +431,8 @@ llvm::Error base::DataFile::add(Operation *root) {
   }
   std::string key = BlobStore::kDataFilePrefix.str() + contentHash(ArrayRef<char>(allHashes.data(), allHashes.size()));
   replaceData(root, [&](DataAttr attr) {
+    if (isSeeded(attr))
+      return attr;
     return DataAttr::get(attr.getContext(), key, offsets.lookup(attr.getHash()), attr.getLength(), attr.getHash(),
                          attr.getType());
   });
@@ -407,7 +442,7 @@ llvm::Error base::DataFile::add(Operation *root) {
 llvm::Error base::DataFile::writeModule(ModuleOp module, StringRef modulePath) {
   OwningOpRef<ModuleOp> copy = module.clone();
   bool hasData = false;
-  walkData(*copy, [&](Operation *, DataAttr) { hasData = true; });
+  walkData(*copy, [&](Operation *, DataAttr attr) { hasData |= !isSeeded(attr); });
   const std::string link = (modulePath + ".data").str();
   llvm::sys::fs::remove(link);
   if (hasData) {
@@ -491,6 +526,11 @@ llvm::Expected<OwningOpRef<ModuleOp>> base::readModule(MLIRContext *context, Str
     // Behind it MLIR names an option that tc-compile lacks.
     return fileError(path, first.empty() ? "it is not an MLIR module; give what tc-compile --compile-to wrote"
                                          : StringRef(first).split(". If this is intended").first);
+  walkData(*module, [&](Operation *, DataAttr attr) {
+    // One that cannot be made is missing, as verifyBlobs says.
+    if (isSeeded(attr))
+      addSeeded(getBlobStore(context), attr.getBlob(), attr.getLength());
+  });
   std::string data = (path + ".data").str();
   if (llvm::sys::fs::exists(data))
     if (llvm::Error error = loadBlobs(*module, data))
