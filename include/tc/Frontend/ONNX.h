@@ -58,6 +58,10 @@ void registerOnnxDialects(mlir::DialectRegistry &registry);
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(mlir::MLIRContext *context, llvm::StringRef path,
                                                              const ImportOptions &options = {});
 
+/// Writes a module that importOnnx made, or a part of it, as an ONNX file with all of its constants. The error is a
+/// sentence that begins with the path.
+llvm::Error exportOnnx(mlir::ModuleOp module, llvm::StringRef path);
+
 /// One formal operand or result of an operator.
 struct OnnxParameter {
   enum Kind { Single, Optional, Variadic };
