@@ -102,10 +102,10 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// Every option is named here, so that a new one has to be thought of: those that change what is written, or what is
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
-  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, mode, tuningDb, tuningMachine,
-               tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs, printIrAfter,
-               fullGraph, verify, externalWeights, allowLibs, checkBounds, allowHostOps, verbose, quiet, jobs, refit,
-               isRefitRead, cacheDir, cacheSizeBytes, commandLine, executable] = request;
+  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, mode, tuningDb,
+               tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs,
+               printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds, allowHostOps, verbose, quiet,
+               jobs, refit, isRefitRead, cacheDir, cacheSizeBytes, commandLine, executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -121,7 +121,8 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
       .add("gpus", gpus)
       .add("dims", dims)
       .add("shapes", shapes)
-      .add("no-assume", noAssume);
+      .add("no-assume", noAssume)
+      .add("inner outputs", innerOutputs);
   for (const std::string &path : customOps)
     if (std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(path))
       builder.add("custom operators", file->getBuffer());

@@ -7,6 +7,7 @@
 #include "tc/Driver/Assemble.h"
 
 #include "Guards.h"
+#include "InnerOutputs.h"
 #include "Refit.h"
 #include "SizeText.h"
 
@@ -574,6 +575,8 @@ void Assembler::addManifest() {
     manifest["options"] = Object(options.options);
     manifest["code"] = driver::describeCode(module);
   }
+  if (auto count = module->getAttrOfType<IntegerAttr>(driver::kInnerOutputsAttr))
+    manifest["inner_outputs"] = count.getInt();
   // Keys are printed in sorted order.
   spec.manifest = llvm::formatv("{0:2}", llvm::json::Value(std::move(manifest))).str();
 }

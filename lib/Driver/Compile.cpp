@@ -11,6 +11,7 @@
 #include "DebugFolder.h"
 #include "Explain.h"
 #include "Guards.h"
+#include "InnerOutputs.h"
 #include "LoadModel.h"
 #include "Refit.h"
 #include "RunArtifact.h"
@@ -475,7 +476,7 @@ int Compiler::checkStart(Phase from, Phase last) {
       {"--check-bounds", request.checkBounds},    {"--precision", request.precision != "f32"},
       {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
       {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
-      {"--allow-host-ops", request.allowHostOps}};
+      {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()}};
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
@@ -930,8 +931,10 @@ int Compiler::compile() {
     return fail(kWrongUse, request.model + ": error: the module has no function of phase " + getName(from).str() +
                                ", so that there is nothing to compile");
   if (from == Phase::Import)
-    if (std::string sentence = giveUpNames(**module, request.noAssume); !sentence.empty())
-      return fail(kWrongUse, request.model + ": error: " + sentence);
+    for (const std::string &sentence :
+         {giveUpNames(**module, request.noAssume), addInnerOutputs(**module, request.innerOutputs)})
+      if (!sentence.empty())
+        return fail(kWrongUse, request.model + ": error: " + sentence);
   if (request.checkBounds)
     (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));
   if (!isMlir)

@@ -150,10 +150,15 @@ Object tc::driver::describeCode(ModuleOp module) {
 }
 
 Object tc::driver::describeOptions(const CompileRequest &request) {
-  Object options{{"targets", toArray(request.targets)}, {"cpus", toArray(request.cpus)},
-                 {"gpus", toArray(request.gpus)},       {"dims", toArray(request.dims)},
-                 {"shapes", toArray(request.shapes)},   {"no-assume", toArray(request.noAssume)},
-                 {"precision", request.precision},     {"mode", request.mode},
+  Object options{{"targets", toArray(request.targets)},
+                 {"cpus", toArray(request.cpus)},
+                 {"gpus", toArray(request.gpus)},
+                 {"dims", toArray(request.dims)},
+                 {"shapes", toArray(request.shapes)},
+                 {"no-assume", toArray(request.noAssume)},
+                 {"outputs", toArray(request.innerOutputs)},
+                 {"precision", request.precision},
+                 {"mode", request.mode},
                  {"check-bounds", request.checkBounds}};
   // What depends on files or on measurements; these are not in the artifact.
   if (!request.customOps.empty())
@@ -173,6 +178,8 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
     flags.push_back("--shape " + shape);
   for (const std::string &name : request.noAssume)
     flags.push_back("--no-assume " + name);
+  for (const std::string &pattern : request.innerOutputs)
+    flags.push_back("--outputs " + pattern);
   if (checksBounds)
     flags.push_back("--check-bounds");
   if (request.precision != "f32")
@@ -195,6 +202,7 @@ std::string tc::driver::readOptions(CompileRequest &request) {
                                                   {"--dim", !request.dims.empty()},
                                                   {"--shape", !request.shapes.empty()},
                                                   {"--no-assume", !request.noAssume.empty()},
+                                                  {"--outputs", !request.innerOutputs.empty()},
                                                   {"--custom-op", !request.customOps.empty()},
                                                   {"--mode", request.mode != "default"},
                                                   {"--tuning-db", !request.tuningDb.empty()},
@@ -221,9 +229,10 @@ std::string tc::driver::readOptions(CompileRequest &request) {
     return begin + "was compiled with " + needs->str() +
            ", which decides about its code and is not in it; compile the new model with that option, without --refit";
   bool isRead = true;
-  for (auto [key, list] : {std::pair("targets", &request.targets), std::pair("cpus", &request.cpus),
-                           std::pair("gpus", &request.gpus), std::pair("dims", &request.dims),
-                           std::pair("shapes", &request.shapes), std::pair("no-assume", &request.noAssume)})
+  for (auto [key, list] :
+       {std::pair("targets", &request.targets), std::pair("cpus", &request.cpus), std::pair("gpus", &request.gpus),
+        std::pair("dims", &request.dims), std::pair("shapes", &request.shapes),
+        std::pair("no-assume", &request.noAssume), std::pair("outputs", &request.innerOutputs)})
     isRead &= readList(*options, key, *list);
   std::optional<StringRef> precision = options->getString("precision"), mode = options->getString("mode");
   std::optional<bool> checkBounds = options->getBoolean("check-bounds");

@@ -149,6 +149,8 @@ void Reproducer::setPhase(Phase phase) {
   add("--dim", request.dims);
   add("--shape", request.shapes);
   add("--no-assume", request.noAssume);
+  for (const std::string &pattern : request.innerOutputs)
+    command.push_back("--outputs=" + pattern);
   add("--jobs", {std::to_string(request.jobs)});
   if (request.checkBounds)
     command.push_back("--check-bounds");

@@ -333,6 +333,16 @@ void Session::readInput(const std::string &text, const std::string &tool) {
   }
 }
 
+size_t Session::innerOutputCount() const {
+  const char *text;
+  uint64_t size;
+  check(tcrt_model_manifest(model(), &text, &size));
+  auto manifest = parseJson(text, size);
+  if (!manifest.is_object() || !manifest.contains("inner_outputs") || !manifest["inner_outputs"].is_number_unsigned())
+    return 0;
+  return std::min(manifest["inner_outputs"].get<size_t>(), outputValues.size());
+}
+
 /// What the manifest says about the values of integer inputs: [low, high) by input.
 std::vector<std::optional<std::pair<int64_t, int64_t>>> Session::inputRanges() const {
   std::vector<std::optional<std::pair<int64_t, int64_t>>> ranges(inputValues.size());

@@ -128,6 +128,10 @@ int main(int argc, char **argv) {
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->group("Sizes");
+  option = app.add_option("--outputs", request.innerOutputs,
+                          "nodes whose results are outputs, too, by name or pattern: /layer3/*; tc-run --dump-values "
+                          "writes them");
+  list(option->type_name("NODE")->group("Output"));
 
   const char *numbers = "Numbers and checks";
   option = app.add_option("--precision", request.precision);

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Options.h"
 #include "tc/Run/Compare.h"
+#include "tc/Run/Dump.h"
 #include "tc/Run/Npz.h"
 #include "tc/Run/Pb.h"
 #include "tc/Run/Profile.h"
@@ -54,6 +55,8 @@ public:
       writeNpz(options.stateOut, session.states());
     int code = options.expect.empty() ? 0 : compareOutputs();
     writeOutputs();
+    if (!options.dumpDir.empty())
+      dumpValues();
     if (options.benchmarkSeconds)
       benchmark();
     if (options.profile)
@@ -62,8 +65,8 @@ public:
       writeJson();
     if (!options.usage.empty())
       check(tcrt_model_write_usage(session.model(), options.usage.c_str()));
-    if (options.expect.empty() && options.outputs.empty() && options.outputDir.empty() && !options.benchmarkSeconds &&
-        !options.profile && options.json.empty())
+    if (options.expect.empty() && options.outputs.empty() && options.outputDir.empty() && options.dumpDir.empty() &&
+        !options.benchmarkSeconds && !options.profile && options.json.empty())
       printOutputs();
     return code;
   }
@@ -154,6 +157,14 @@ private:
     for (size_t i = 0; i < outputs.size(); ++i)
       writeFile(options.outputDir + "/output_" + std::to_string(i) + ".pb",
                 valueProto(outputs[i].first, outputs[i].second, kindsOf(session.outputInfo()[i])));
+  }
+
+  void dumpValues() {
+    const size_t count = writeDump(session, options.dumpDir, options.dumpPattern);
+    std::printf("%s: %zu %s\n", dumpedValuesFile(options.dumpDir).c_str(), count, count == 1 ? "value" : "values");
+    if (!session.innerOutputCount())
+      std::fprintf(stderr, "%s: note: it was compiled without inner values; tc-compile --outputs '*' keeps all\n",
+                   file());
   }
 
   static void print(const Tensor &tensor) {

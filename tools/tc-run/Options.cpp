@@ -42,6 +42,9 @@ tc::ToolText tc::run::describeTool() {
       .isRepeated = true;
   add(outputs, "--outputs", "FILE.npz", "write the outputs under the model's names");
   add(outputs, "--output-dir", "DIR", "write output_<i>.pb (ONNX TensorProto)");
+  add(outputs, "--dump-values", "DIR[=PATTERN]",
+      "write outputs, and what tc-compile --outputs has made outputs, as DIR/values.npz for tc-compare; those of a "
+      "pattern: conv*");
   add(outputs, "--expect", "FILE.npz", "compare all outputs; exit code 3 if they differ");
   add(outputs, "--max-rel", "R", "with --expect: max|a-b| <= R*max|b| per output (default 1e-5)");
   add(outputs, "--rtol", "R", "with --expect, instead of --max-rel: |a-b| <= A+R*|b| per element");
@@ -180,6 +183,13 @@ Options tc::run::parseOptions(int argc, char **argv) {
       options.outputs = value();
     } else if (name == "--output-dir") {
       options.outputDir = value();
+    } else if (name == "--dump-values") {
+      const std::string text = value();
+      const size_t at = text.find('=');
+      options.dumpDir = text.substr(0, at);
+      options.dumpPattern = at == std::string::npos ? "" : text.substr(at + 1);
+      if (options.dumpDir.empty() || (at != std::string::npos && options.dumpPattern.empty()))
+        fail("--dump-values takes DIR or DIR=PATTERN, not \"" + text + "\"");
     } else if (name == "--expect") {
       options.expect = value();
     } else if (name == "--max-rel") {

@@ -26,6 +26,7 @@ struct Options {
   std::string outputs; ///< .npz
   std::string outputDir;
   std::string expect; ///< .npz
+  std::string dumpDir, dumpPattern;
   std::optional<double> maxRel, rtol, atol;
   uint32_t threads = 0;
   bool isDeviceGiven = false;

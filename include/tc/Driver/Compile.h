@@ -36,6 +36,7 @@ struct CompileRequest {
   std::vector<std::string> targets, cpus, gpus;
   std::vector<std::string> dims, shapes, customOps;
   std::vector<std::string> noAssume; ///< names of dims that inputs share and that need not be equal
+  std::vector<std::string> innerOutputs; ///< patterns of nodes whose results are outputs, too
   std::string mode = "default";
   std::string tuningDb;      ///< file of the tuning database; empty: none
   std::string tuningMachine; ///< whose records of it; empty: those of this machine

@@ -97,6 +97,8 @@ public:
   void runAgain();
   /// Of the last of these, under the model's names and in its order.
   const NamedValues &outputs() const { return computed; }
+  /// How many of them, at the end, are values inside of the model (tc-compile --outputs).
+  size_t innerOutputCount() const;
   /// Those outputs; a Failure where one is no tensor of numbers, which `purpose` ("--outputs") cannot take.
   NamedTensors tensorOutputs(const std::string &purpose) const;
   /// Binds buffers of our own for inputs and outputs, on the device that computes, so that a run copies nothing.

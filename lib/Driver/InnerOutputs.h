@@ -1,0 +1,26 @@
+//===- InnerOutputs.h - values inside of a model as outputs -------------------------------------------------*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_DRIVER_INNEROUTPUTS_H
+#define TC_LIB_DRIVER_INNEROUTPUTS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+
+namespace tc::driver {
+
+/// Of a module, from the first phase to the artifact, whose manifest has it as `inner_outputs`: how many of the last
+/// outputs are none of the model's own.
+inline constexpr llvm::StringLiteral kInnerOutputsAttr = "tc.inner_outputs";
+
+/// Appends the results of the nodes that `patterns` name (`/layer3/*`) to the outputs of @main, a graph, in its order,
+/// and under the names of the nodes. Which pattern names none, without the model's file; empty: each names some.
+std::string addInnerOutputs(mlir::ModuleOp module, llvm::ArrayRef<std::string> patterns);
+
+} // namespace tc::driver
+
+#endif // TC_LIB_DRIVER_INNEROUTPUTS_H
