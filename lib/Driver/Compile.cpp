@@ -13,6 +13,7 @@
 #include "Guards.h"
 #include "InnerOutputs.h"
 #include "LoadModel.h"
+#include "PassWatch.h"
 #include "Refit.h"
 #include "RunArtifact.h"
 #include "SummaryText.h"
@@ -392,6 +393,7 @@ bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)
   failures.clear();
   PassManager manager(module->getName());
   build(manager);
+  addPassLog(manager);
   if (!request.printIrAfter.empty()) {
     auto wanted = [&](Pass *pass, Operation *) {
       if (!llvm::is_contained(request.printIrAfter, pass->getArgument()))
@@ -406,18 +408,6 @@ bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)
   return succeeded(manager.run(module));
 }
 
-namespace {
-/// Moves the bar by each pass of a phase's pipeline that runs on the whole module.
-struct CountPasses : public PassInstrumentation {
-  explicit CountPasses(Operation *module) : module(module) {}
-  void runAfterPass(Pass *, Operation *op) override {
-    if (op == module)
-      progress::advance(1);
-  }
-  Operation *module;
-};
-} // namespace
-
 int Compiler::runPhase(ModuleOp module, Phase phase) {
   // Only the errors of phase prim are about what a user wrote, and shown as they come.
   quiet = phase != Phase::Prim;
@@ -428,8 +418,7 @@ int Compiler::runPhase(ModuleOp module, Phase phase) {
     // Phase object is one pass, which counts its kernels.
     if (phase == Phase::Object)
       return;
-    progress::setWork(manager.size(), 0);
-    manager.addInstrumentation(std::make_unique<CountPasses>(module));
+    addProgress(manager, module);
   });
   quiet = false;
   if (!passed) {
@@ -557,6 +546,8 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
     endStep(phase);
     if (code != kDone)
       return code;
+    if (phase == Phase::Prim)
+      logShapes(module);
     if (request.explain && phase == Phase::Fuse)
       explanation.addKernels(module);
     if (request.explain && phase == Phase::Schedule)

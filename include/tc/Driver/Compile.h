@@ -35,7 +35,7 @@ struct CompileRequest {
   // As tc/Dialect/Machine/IR/Machine.h reads them; empty: the defaults.
   std::vector<std::string> targets, cpus, gpus;
   std::vector<std::string> dims, shapes, customOps;
-  std::vector<std::string> noAssume; ///< names of dims that inputs share and that need not be equal
+  std::vector<std::string> noAssume;     ///< names of dims that inputs share and that need not be equal
   std::vector<std::string> innerOutputs; ///< patterns of nodes whose results are outputs, too
   std::string mode = "default";
   std::string tuningDb;      ///< file of the tuning database; empty: none

@@ -1,6 +1,9 @@
 //===- Logging.h - named log channels -----------------------------------------------------------------*- C++ -*-===//
 //
 // What `--logs fusion,memory` prints. A channel is a name:
+//
+//   passes     each pass with its time, and what it changed
+//   shapes     element type and sizes of each node's values, at the end of phase prim
 //   fusion     each decision of fusion, and each refusal with its reason
 //   schedule   the strategy and its parameters that each region got
 //   kernel     which kernel computes which nodes, and which share one
