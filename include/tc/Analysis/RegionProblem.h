@@ -32,6 +32,8 @@ struct GpuLimits {
   int64_t sharedBytes = std::numeric_limits<int64_t>::max();
   /// Products of f32 may take the 11 significant bits of TF32.
   bool allowsTf32 = false;
+  /// One of them at least has products of warpgroups.
+  bool hasWarpGroups = false;
 };
 
 class RegionProblem {

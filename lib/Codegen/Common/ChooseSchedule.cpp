@@ -86,8 +86,8 @@ SmallVector<Choice> getChoices(const RegionProblem &problem, machine::TargetKind
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
-  /// What a block may have of each of the GPUs, as one schedule serves them all.
-  llvm::Expected<int64_t> getSharedBytes() {
+  /// One schedule serves all GPUs: shared memory is what a block may have of each.
+  llvm::Expected<GpuLimits> getLimits() {
     SmallVector<machine::GpuAttr> all;
     for (const std::string &name : gpus) {
       llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(&getContext(), name);
@@ -97,23 +97,25 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     }
     if (all.empty())
       all = machine::getDefaultGpus(&getContext());
-    return llvm::min_element(all,
-                             [](machine::GpuAttr a, machine::GpuAttr b) {
-                               return a.getSharedBytesPerBlock() < b.getSharedBytesPerBlock();
-                             })
-        ->getSharedBytesPerBlock();
+    GpuLimits limits;
+    limits.allowsTf32 = allowTf32;
+    for (machine::GpuAttr gpu : all) {
+      limits.sharedBytes = std::min(limits.sharedBytes, gpu.getSharedBytesPerBlock());
+      limits.hasWarpGroups |= gpu.hasMma(machine::MmaKind::WarpGroup);
+    }
+    return limits;
   }
 
   void runOnOperation() override {
-    llvm::Expected<int64_t> sharedBytes = getSharedBytes();
-    if (!sharedBytes) {
-      getOperation().emitError() << "option gpus: " << llvm::toString(sharedBytes.takeError());
+    llvm::Expected<GpuLimits> limits = getLimits();
+    if (!limits) {
+      getOperation().emitError() << "option gpus: " << llvm::toString(limits.takeError());
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      const RegionProblem problem(region, {*sharedBytes, allowTf32});
+      const RegionProblem problem(region, *limits);
       const SmallVector<Choice> choices = getChoices(problem, target);
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
       if (best == choices.end()) {

@@ -456,6 +456,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       int32_t threads = launch.device.getAs<DenseI64ArrayAttr>("block")[0];
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
       function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
+      if (launch.device.contains("alone"))
+        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
       function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(),
                           TypeAttr::get(LLVM::LLVMArrayType::get(i64, std::max(1u, words))));
       function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(8));

@@ -56,7 +56,8 @@ struct Launch {
   llvm::SmallVector<mlir::RankedTensorType> temporaries;
   /// Does the region's work, which profiles compare with its time. Where no launch says so, the last one does.
   bool doesWork = false;
-  /// GPU kernels: {block = [threads, 1, 1], smem = bytes}; the grid is `tasks` blocks. Null: a CPU kernel.
+  /// GPU kernels: {block = [threads, 1, 1], smem = bytes}; the grid is `tasks` blocks. `alone`: threads have as many
+  /// registers as one block leaves them. Null: a CPU kernel.
   mlir::DictionaryAttr device;
 };
 

@@ -6,11 +6,15 @@
 // the second product, by the tile of values. Warpgroups multiply where the GPU has them (wgmma), else warps (mma.sync);
 // the fragments, and so the softmax between, are the same. Maxima, sums and results are f32.
 //
+// With `producers` two warpgroups of 64 queries multiply in turns, so that one's exponentials go beside the other's
+// products, and a third one copies for both (Ring.h). Else all copy, and what stands still in one block goes on in
+// another of the processor.
+//
 // Keys that no query of a block sees are skipped; those that some see are masked in the tiles concerned alone. Blocks
 // of a causal mask are numbered from the last queries on, which have most to do. Rows with no visible key give NaN, as
 // softmax does; without any key at all the result is 0.
 //
-// Source: Dao, "FlashAttention-2", section 3; the online softmax is Milakov and Gimelshein, "Online normalizer
+// Sources: Dao, "FlashAttention-2", section 3; Shah et al., "FlashAttention-3", section 3.1 (turns); the online softmax is Milakov and Gimelshein, "Online normalizer
 // calculation for softmax".
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
@@ -22,6 +26,7 @@
 #include "GPU/Attention.h"
 
 #include "Common/EmitterHelpers.h"
+#include "GPU/Ring.h"
 #include "tc/Analysis/Access.h"
 
 using namespace mlir;
@@ -37,6 +42,8 @@ constexpr int64_t kMostColumns = 256;
 constexpr int64_t kMostRegisters = 176;
 // Registers of a processor; what a thread has beside those.
 constexpr int64_t kRegisters = 65536, kOtherRegisters = 44;
+// The time of warpgroups that take turns, of that of two blocks of a processor.
+constexpr double kProducersTime = 0.85;
 
 /// [batch.., rows, columns] as an operand whose lines are rows, which are steps of K where `rowsAreDepth`.
 TiledOperand operandOf(Value tensor, bool rowsAreDepth, int64_t perPiece) {
@@ -118,7 +125,9 @@ int64_t tc::codegen::gpu::countThreads(AttentionSchedule s) {
 
 int64_t tc::codegen::gpu::lanesOf(const TiledAttention &p) { return p.E % kLanes == 0 ? kLanes : 1; }
 
-AttentionLayout::AttentionLayout(const TiledAttention &p, AttentionSchedule s) : stages(s.getStages()) {
+AttentionLayout::AttentionLayout(const TiledAttention &p, AttentionSchedule s)
+    : stages(s.getStages()),
+      barrierBytes(s.getProducers() ? Ring::barrierBytes(1) + 2 * Ring::barrierBytes(s.getStages()) : 0) {
   const int64_t bytes = p.element.getIntOrFloatBitWidth() / 8, perLine = kLineBytes / bytes;
   query = {s.getTileT(), int64_t(llvm::alignTo(p.D, perLine)), bytes, /*alongDepth=*/true};
   key = {s.getTileS(), query.depth, bytes, /*alongDepth=*/true};
@@ -128,6 +137,12 @@ AttentionLayout::AttentionLayout(const TiledAttention &p, AttentionSchedule s) :
 //===--- the strategy ---------------------------------------------------------------------------------------------===//
 
 namespace {
+
+/// Producers only copy.
+bool isAsync(const TiledAttention &p, const AttentionLayout &layout) {
+  return TileFiller::isAsync(p.query, layout.query) && TileFiller::isAsync(p.key, layout.key) &&
+         TileFiller::isAsync(p.value, layout.value);
+}
 
 class AttentionGenerator final : public GeneratorFor<AttentionSchedule, TiledAttention> {
 public:
@@ -146,21 +161,26 @@ public:
     FailureOr<AttentionSchedule> best = failure();
     double least = std::numeric_limits<double>::infinity();
     // Fewer queries than a warpgroup's are for those that are no more.
-    for (int64_t tileT : {128, 64, 32, 16})
+    struct Shape {
+      int64_t tileT;
+      bool producers;
+    };
+    for (auto [tileT, producers] : {Shape{128, true}, {128, false}, {64, false}, {32, false}, {16, false}})
       for (int64_t tileS : {128, 64, 32}) {
         AttentionSchedule::Params params;
         params.tileT = tileT;
         params.tileS = tileS;
+        params.producers = producers;
         const AttentionSchedule schedule = params.get(region.getContext());
         const AttentionLayout layout(p, schedule);
         const int64_t registers = tileS / 2 + tileS / 4 + layout.value.outer / 2;
         if (layout.sharedBytes() > region.getLimits().sharedBytes || registers > kMostRegisters ||
-            (tileT < kGroupM && queries > double(tileT)))
+            (producers && !(region.getLimits().hasWarpGroups && isAsync(p, layout))) || (tileT < kGroupM && queries > double(tileT)))
           continue;
         // While one block of a processor takes exponentials or waits for its copies, another multiplies.
         const int64_t resident = std::min(region.getLimits().sharedBytes / layout.sharedBytes(),
                                           kRegisters / (countThreads(schedule) * (registers + kOtherRegisters)));
-        const double alone = resident >= 2 ? 1 : tileT > kGroupM ? 1.12 : 1.3;
+        const double alone = producers ? kProducersTime : resident >= 2 ? 1 : tileT > kGroupM ? 1.12 : 1.3;
         // Scores of a tile, what its barriers and copies take in their time; the queries' own part.
         const double tile = double(tileT * tileS) + 2.0 * double(tileT + 2 * tileS) + 256, start = double(tileT) * 64;
         const double blocks = std::ceil(heads * std::ceil(queries / double(tileT)) / processors);
@@ -179,7 +199,8 @@ public:
   SmallVector<Launch> makeLaunches(const TiledAttention &p, AttentionSchedule s) const override {
     Launch launch;
     launch.tasks = prim::product(s.getContext(), p.grid(s));
-    launch.device = deviceAttr(s.getContext(), countThreads(s), AttentionLayout(p, s).sharedBytes());
+    launch.device = deviceAttr(s.getContext(), countThreads(s) + (s.getProducers() ? kGroupThreads : 0),
+                               AttentionLayout(p, s).sharedBytes(), s.getProducers());
     return {launch};
   }
 

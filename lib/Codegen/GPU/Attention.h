@@ -35,21 +35,22 @@ struct TiledAttention {
 std::optional<TiledAttention> asTiledAttention(prim::AttentionOp op);
 std::optional<TiledAttention> asTiledAttention(const RegionProblem &region);
 
-/// A warp has 16 queries.
+/// A warp has 16 queries; producers follow them.
 int64_t countThreads(AttentionSchedule schedule);
 
 /// Shared memory of a block: its queries, then a ring of stages, each a tile of keys and one of values; in the end the
-/// results.
+/// results. With producers, behind them: barriers of the queries, the keys and the values.
 struct AttentionLayout {
   SharedTile query, key, value;
-  int64_t stages;
+  int64_t stages, barrierBytes;
 
   AttentionLayout(const TiledAttention &problem, AttentionSchedule schedule);
   int64_t stageBytes() const { return key.size() + value.size(); }
   int64_t ringBytes() const { return stages * stageBytes(); }
-  int64_t sharedBytes() const {
+  int64_t barriersAt() const {
     return std::max(query.size() + ringBytes(), query.outer * sumRowWords(value.outer) * 4);
   }
+  int64_t sharedBytes() const { return barriersAt() + barrierBytes; }
 };
 
 /// Neighbouring columns that the epilogue takes at once.

@@ -7,6 +7,7 @@
 #include "GPU/Attention.h"
 
 #include "Common/EmitterHelpers.h"
+#include "GPU/Ring.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr int64_t kRows = 2, kRowDistance = 8, kPerBlock = 4;
 /// Maxima and sums of a row that are under way at once.
 constexpr size_t kSideBySide = 4;
+// Registers of a thread of producers, and of those of the two groups that they serve: in all what a launch gives.
+constexpr int64_t kProducerRegisters = 72, kConsumerRegisters = 216;
+// Barriers of a block: those that multiply, and whose turn it is.
+constexpr int64_t kConsumersMeet = 1, kTurn = 2;
 
 class BlockCode {
 public:
@@ -48,6 +53,8 @@ public:
   }
 
   void emit();
+  /// With producers: for every thread of the block.
+  void emitRoles();
 
 private:
   /// What is carried from tile to tile: results, and of each row the largest score and the sum of the weights, of the
@@ -77,6 +84,21 @@ private:
   /// Over the four threads that share a row.
   Value acrossRow(Value x, llvm::function_ref<Value(Value, Value)> combine) const;
 
+  /// How many tiles of keys the block's queries see.
+  Value countTiles() const;
+  void produce(const Ring &query, const Ring &keys, const Ring &values) const;
+  void consume(const Ring &query, const Ring &keys, const Ring &values) const;
+  /// Waits for the warpgroup's turn; gives the turn to the other one.
+  void takeTurn() const { meetAt(e, w.add(group(), kTurn), threads); }
+  void endTurn() const { arriveAt(e, w.add(w.bitXor(group(), w.constant(1)), kTurn), threads); }
+  Value group() const { return w.div(warp, kGroupThreads / machine::kWarpThreads); }
+  Value stageAt(Ring::Place place) const { return w.add(w.mul(place.slot, layout.stageBytes()), layout.query.size()); }
+  void scaleResults(State &state, ArrayRef<Value> factors) const {
+    for (size_t i = 0; i < state.results.size(); ++i)
+      state.results[i] = mul(state.results[i], factors[i % kPerBlock / 2]);
+  }
+  /// Of the threads that multiply.
+  void meet() const { s.getProducers() ? meetAt(e, w.constant(kConsumersMeet), threads) : barrier(e); }
   void fill(const TileFiller &filler, Value depth, Value to) const;
   void waitForGroups(int64_t pending) const {
     if (hasGroups)
@@ -111,14 +133,132 @@ Value BlockCode::acrossRow(Value x, llvm::function_ref<Value(Value, Value)> comb
   return x;
 }
 
-void BlockCode::emit() {
+Value BlockCode::countTiles() const {
   // Keys that the last query of the block sees.
   Value visible = S;
   if (p.op.getCausal()) {
     const Value end = e.add(e.add(firstT, e.i64(s.getTileT())), e.sub(S, e.size(p.T)));
     visible = e.min(S, arith::MaxSIOp::create(b, e.loc(), end, e.i64(0)));
   }
-  const Value tiles = e.divUnsigned(e.add(visible, e.i64(tileS - 1)), e.i64(tileS));
+  return e.divUnsigned(e.add(visible, e.i64(tileS - 1)), e.i64(tileS));
+}
+
+void BlockCode::emitRoles() {
+  const Value multiplies = w.less(thread, w.constant(threads));
+  if (!hasGroups) // producers have nothing to do
+    return e.ifThen(multiplies, [&] { emit(); });
+  const int64_t warps = threads / machine::kWarpThreads;
+  const Value barriers = sharedAt(e, shared, w.constant(layout.barriersAt()));
+  auto after = [&](int64_t bytes) { return sharedAt(e, barriers, w.constant(bytes)); };
+  const int64_t ofQuery = Ring::barrierBytes(1), ofTiles = Ring::barrierBytes(layout.stages);
+  const Ring query(e, barriers, 1, kGroupThreads, warps), keys(e, after(ofQuery), layout.stages, kGroupThreads, warps),
+      values(e, after(ofQuery + ofTiles), layout.stages, kGroupThreads, warps);
+  e.ifThen(arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, thread, w.constant(0)), [&] {
+    for (const Ring *ring : {&query, &keys, &values})
+      ring->init();
+  });
+  barrier(e);
+  ifElse(
+      e, multiplies,
+      [&] {
+        setRegisters(e, kConsumerRegisters, /*more=*/true);
+        consume(query, keys, values);
+      },
+      [&] {
+        setRegisters(e, kProducerRegisters, /*more=*/false);
+        produce(query, keys, values);
+        waitForCopies(e, 0);
+      });
+}
+
+void BlockCode::produce(const Ring &query, const Ring &keys, const Ring &values) const {
+  const Value number = w.rem(thread, kGroupThreads);
+  auto copy = [&](const TiledOperand &operand, const SharedTile &tile, Value outer, Value depth, Value to) {
+    TileFiller(e, operand, tile, batch, outer, kGroupThreads, /*rounds=*/false, number).copy(depth, to);
+  };
+  copy(p.query, layout.query, firstT, e.i64(0), shared);
+  query.fill(query.begin());
+  const Ring::Place first = keys.begin();
+  // Without any key there is one tile, of zeros.
+  const Value tiles = arith::MaxSIOp::create(b, e.loc(), countTiles(), e.i64(1));
+  e.loop(e.i64(0), tiles, 1, {first.slot, first.lap}, [&](Index tile, ValueRange carried) {
+    const Ring::Place at{carried[0], carried[1]};
+    const Value firstS = e.mul(tile.base, e.i64(tileS)), stage = stageAt(at);
+    keys.awaitEmpty(at);
+    copy(p.key, layout.key, firstS, e.i64(0), sharedPlace(stage));
+    keys.fill(at);
+    values.awaitEmpty(at);
+    copy(p.value, layout.value, e.i64(0), firstS, sharedPlace(stage, layout.key.size()));
+    values.fill(at);
+    const Ring::Place next = keys.next(at);
+    return SmallVector<Value>{next.slot, next.lap};
+  });
+}
+
+void BlockCode::consume(const Ring &query, const Ring &keys, const Ring &values) const {
+  auto isGroup = [&](int64_t number) -> Value {
+    return arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, group(), w.constant(number));
+  };
+  auto valuesOf = [&](Ring::Place place) { return sharedPlace(stageAt(place), layout.key.size()); };
+  // The first turn is the first group's.
+  e.ifThen(isGroup(1), [&] { endTurn(); });
+  State state{SmallVector<Value>(countResults(), f(0)), SmallVector<Value>(kRows, minusInfinity()),
+              SmallVector<Value>(kRows, f(0))};
+  Ring::Place at = keys.begin();
+  query.awaitFull(query.begin());
+  keys.awaitFull(at);
+  takeTurn();
+  SmallVector<Value> scores = multiplyKeys(sharedPlace(stageAt(at)));
+  endTurn();
+  waitForGroups(0);
+  keys.release(at);
+  adjustScores(e.i64(0), scores);
+  SmallVector<Value> factors;
+  SmallVector<Value> weights = takeWeights(scores, state, factors);
+
+  SmallVector<Value> carried = state.pack();
+  const size_t stateSize = carried.size();
+  carried.append(weights);
+  carried.append({at.slot, at.lap});
+  // Step j multiplies the keys of tile j and the values of the tile before, so that softmax goes on beside products:
+  // these, and those of the other group.
+  carried = e.loop(e.i64(1), countTiles(), 1, carried, [&](Index tile, ValueRange passed) {
+    State state = State::unpack(passed, countResults());
+    SmallVector<Value> weights = llvm::to_vector(passed.slice(stateSize, countScores() / 2));
+    const Ring::Place before{passed.drop_back().back(), passed.back()}, at = keys.next(before);
+    keys.awaitFull(at);
+    values.awaitFull(before);
+    takeTurn();
+    SmallVector<Value> scores = multiplyKeys(sharedPlace(stageAt(at)));
+    multiplyValues(weights, valuesOf(before), state.results);
+    endTurn();
+    waitForGroups(1);
+    keys.release(at);
+    adjustScores(e.mul(tile.base, e.i64(tileS)), scores);
+    SmallVector<Value> factors;
+    weights = takeWeights(scores, state, factors);
+    waitForGroups(0);
+    values.release(before);
+    scaleResults(state, factors);
+    SmallVector<Value> next = state.pack();
+    next.append(weights);
+    next.append({at.slot, at.lap});
+    return next;
+  });
+  state = State::unpack(carried, countResults());
+  weights = llvm::to_vector(ArrayRef(carried).slice(stateSize, countScores() / 2));
+  const Ring::Place last{carried[carried.size() - 2], carried.back()};
+  values.awaitFull(last);
+  takeTurn();
+  multiplyValues(weights, valuesOf(last), state.results);
+  e.ifThen(isGroup(0), [&] { endTurn(); });
+  waitForGroups(0);
+  meet(); // all tiles have been read
+  finish(state);
+}
+
+void BlockCode::emit() {
+  const Value tiles = countTiles();
   // Step j multiplies the keys of tile j and the values of the tile before, so that softmax goes on beside products.
   // Its copies are group j: the values are one tile behind.
   const int64_t ahead = s.getStages() - 1, ring = layout.query.size();
@@ -149,7 +289,7 @@ void BlockCode::emit() {
     waitForCopies(e, pending);
     if (hasGroups)
       fenceForTensorCores(e);
-    barrier(e); // what was copied is there, and what the step before read may be written
+    meet(); // what was copied is there, and what the step before read may be written
   };
 
   fill(TileFiller(e, p.query, layout.query, batch, firstT, threads), e.i64(0), shared);
@@ -184,8 +324,7 @@ void BlockCode::emit() {
     SmallVector<Value> factors;
     weights = takeWeights(scores, state, factors);
     waitForGroups(0);
-    for (size_t i = 0; i < state.results.size(); ++i)
-      state.results[i] = mul(state.results[i], factors[i % kPerBlock / 2]);
+    scaleResults(state, factors);
     SmallVector<Value> next = state.pack();
     next.append(weights);
     next.append({after(at), at, before});
@@ -196,7 +335,7 @@ void BlockCode::emit() {
   await(0);
   multiplyValues(weights, valuesOf(carried[carried.size() - 2]), state.results);
   waitForGroups(0);
-  barrier(e); // all tiles have been read
+  meet(); // all tiles have been read
   finish(state);
 }
 
@@ -390,7 +529,7 @@ void BlockCode::finish(const State &state) const {
   }
   const int64_t columns = layout.value.outer, lanes = lanesOf(p);
   storeFragments(e, shared, columns, w.mul(warp, kFragmentM), w.constant(0), columns, results);
-  barrier(e);
+  meet();
   storeSums(e, *p.epilogue, {shared, columns, threads, s.getTileT(), p.E, lanes}, [&](Value row, Value column) {
     const Value t = e.add(firstT, row), inside = andWithin(e, Value(), t, p.T, s.getTileT());
     SmallVector<Index> at(batch);
@@ -403,5 +542,6 @@ void BlockCode::finish(const State &state) const {
 } // namespace
 
 void tc::codegen::gpu::emitAttentionBlock(const TiledAttention &p, AttentionSchedule s, Emitter &e, Value block) {
-  BlockCode(p, s, e, block).emit();
+  BlockCode code(p, s, e, block);
+  s.getProducers() ? code.emitRoles() : code.emit();
 }

@@ -41,10 +41,14 @@ Value tc::codegen::gpu::sharedArray(Emitter &e, StringRef name, Type element, in
   return LLVM::AddrSpaceCastOp::create(b, e.loc(), LLVM::LLVMPointerType::get(b.getContext()), address);
 }
 
-DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads, int64_t sharedBytes) {
+DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads, int64_t sharedBytes, bool isAlone) {
   Builder b(context);
-  return b.getDictionaryAttr({b.getNamedAttr("block", b.getDenseI64ArrayAttr({threads, 1, 1})),
-                              b.getNamedAttr("smem", b.getI64IntegerAttr(sharedBytes))});
+  NamedAttrList attributes;
+  attributes.append("block", b.getDenseI64ArrayAttr({threads, 1, 1}));
+  attributes.append("smem", b.getI64IntegerAttr(sharedBytes));
+  if (isAlone)
+    attributes.append("alone", b.getUnitAttr());
+  return attributes.getDictionary(context);
 }
 
 Value tc::codegen::gpu::shuffle(Emitter &e, Value value, int32_t mask) {

@@ -30,8 +30,10 @@ mlir::Value shuffle(Emitter &e, mlir::Value value, int32_t mask);
 mlir::Value loadFloats(Emitter &e, mlir::Value pointer, int64_t lanes);
 /// What depends on the epilogue's result at `at`, which is `sums`, one or a vector of f32.
 EpilogueValues computeFromSums(Emitter &e, const Epilogue &epilogue, llvm::ArrayRef<Index> at, mlir::Value sums);
-/// Launch::device of blocks of so many threads, with so many bytes of dynamic shared memory.
-mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int64_t sharedBytes = 0);
+/// Launch::device of blocks of so many threads, with so many bytes of dynamic shared memory. `isAlone`: a processor has
+/// room for one at least, which is all that is wanted: threads may have as many registers.
+mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int64_t sharedBytes = 0,
+                                bool isAlone = false);
 } // namespace tc::codegen::gpu
 
 #endif // TC_LIB_CODEGEN_GPU_GPU_H

@@ -108,9 +108,9 @@ Value tc::codegen::gpu::clampTo(Emitter &e, Value condition, Value position, Aff
 }
 
 TileFiller::TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, ArrayRef<Index> batch,
-                       Value firstOuter, int64_t threads, bool rounds)
-    : e(e), words(e), operand(operand), tile(tile), batch(batch), firstOuter(firstOuter), thread(threadNumber(e)),
-      threads(threads), rounds(rounds) {}
+                       Value firstOuter, int64_t threads, bool rounds, Value thread)
+    : e(e), words(e), operand(operand), tile(tile), batch(batch), firstOuter(firstOuter),
+      thread(thread ? thread : threadNumber(e)), threads(threads), rounds(rounds) {}
 
 namespace {
 // A warp takes 8 by 4 blocks of 4x4 elements: it reads lines of 128 bytes, and eight threads write eight pieces that

@@ -96,12 +96,13 @@ struct TiledOperand {
   std::function<Placed<llvm::SmallVector<Index>>(Emitter &, Batch, const Index &outer, const Index &depth)> place;
 };
 
-/// Writes tiles of an operand to shared memory, by all threads of a block.
+/// Writes tiles of an operand to shared memory, by all threads of a block or some.
 class TileFiller {
 public:
-  /// `firstOuter`: of the block's tile. i64. `rounds`: what is computed, of f32, is rounded to TF32.
+  /// `firstOuter`: of the block's tile. i64. `rounds`: what is computed, of f32, is rounded to TF32. `thread`: its
+  /// number of `threads` (i32; null: the block's).
   TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, llvm::ArrayRef<Index> batch,
-             mlir::Value firstOuter, int64_t threads, bool rounds = false);
+             mlir::Value firstOuter, int64_t threads, bool rounds = false, mlir::Value thread = {});
 
   /// Tiles of the operand are copied as they lie.
   static bool isAsync(const TiledOperand &operand, const SharedTile &tile) {

@@ -244,3 +244,39 @@ void tc::codegen::gpu::waitForGroups(Emitter &e, int64_t pending) {
   assemble(e, "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";");
 }
 void tc::codegen::gpu::fenceForTensorCores(Emitter &e) { assemble(e, "fence.proxy.async.shared::cta;"); }
+
+//===--- warps with roles -----------------------------------------------------------------------------------------===//
+
+void tc::codegen::gpu::meetAt(Emitter &e, Value id, int64_t threads) {
+  assemble(e, Type(), "bar.sync $0, " + std::to_string(threads) + ";", "r,~{memory}", id);
+}
+void tc::codegen::gpu::arriveAt(Emitter &e, Value id, int64_t threads) {
+  assemble(e, Type(), "bar.arrive $0, " + std::to_string(threads) + ";", "r,~{memory}", id);
+}
+void tc::codegen::gpu::setRegisters(Emitter &e, int64_t count, bool more) {
+  assemble(e, std::string("setmaxnreg.") + (more ? "inc" : "dec") + ".sync.aligned.u32 " + std::to_string(count) + ";");
+}
+
+void tc::codegen::gpu::initBarrier(Emitter &e, Value barrier, int64_t count) {
+  assemble(e, Type(), "mbarrier.init.shared.b64 [$0], " + std::to_string(count) + ";", "r,~{memory}",
+           LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), barrier).getResult());
+}
+void tc::codegen::gpu::awaitPhase(Emitter &e, Value barrier, Value parity) {
+  const Value address = LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), barrier);
+  assemble(e, Type(),
+           "{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [$0], $1; @!done bra again; }",
+           "r,r,~{memory}", {address, parity});
+}
+void tc::codegen::gpu::arriveAtBarrier(Emitter &e, Value barrier, Value condition) {
+  OpBuilder &b = e.builder();
+  const Value address = LLVM::PtrToIntOp::create(b, e.loc(), b.getI32Type(), barrier);
+  const Value word = arith::ExtUIOp::create(b, e.loc(), b.getI32Type(), condition);
+  assemble(
+      e, Type(),
+      "{ .reg .pred does; .reg .b64 state; setp.ne.b32 does, $1, 0; @does mbarrier.arrive.shared.b64 state, [$0]; }",
+      "r,r,~{memory}", {address, word});
+}
+void tc::codegen::gpu::arriveWithCopies(Emitter &e, Value barrier) {
+  assemble(e, Type(), "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}",
+           LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), barrier).getResult());
+}

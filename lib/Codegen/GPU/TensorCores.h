@@ -84,6 +84,22 @@ void waitForGroups(Emitter &e, int64_t pending);
 /// What was written to shared memory by ordinary stores and copies is seen by warpgroups' products behind a barrier.
 void fenceForTensorCores(Emitter &e);
 
+/// bar.sync and bar.arrive of `threads` threads of the block at barrier `id` (i32; the whole block's is 0): arriving
+/// waits for nobody.
+void meetAt(Emitter &e, mlir::Value id, int64_t threads);
+void arriveAt(Emitter &e, mlir::Value id, int64_t threads);
+/// Registers of a thread from here on, of all warps of a warpgroup: more than the kernel's launch gave, or less.
+void setRegisters(Emitter &e, int64_t count, bool more);
+
+/// mbarriers: 8 bytes of shared memory that count arrivals. A phase ends with the `count`th; of phases the even ones
+/// have parity 0. Waiting for the parity of the phase before the first one returns at once.
+void initBarrier(Emitter &e, mlir::Value barrier, int64_t count);
+void awaitPhase(Emitter &e, mlir::Value barrier, mlir::Value parity);
+/// Where `condition` (i1) holds.
+void arriveAtBarrier(Emitter &e, mlir::Value barrier, mlir::Value condition);
+/// Arrives when the thread's copies so far are done.
+void arriveWithCopies(Emitter &e, mlir::Value barrier);
+
 } // namespace tc::codegen::gpu
 
 #endif // TC_LIB_CODEGEN_GPU_TENSORCORES_H

@@ -97,6 +97,9 @@ module attributes {x = #kernel.gpu.attention<tileS = 48>} {}
 // expected-error @+1 {{a block has at most 32 warps of 16 queries, not 1024 queries}}
 module attributes {x = #kernel.gpu.attention<tileT = 1024>} {}
 // -----
+// expected-error @+1 {{two warpgroups of 64 queries take turns, not those of 64}}
+module attributes {x = #kernel.gpu.attention<tileT = 64, producers = true>} {}
+// -----
 // expected-error @+1 {{a warpgroup multiplies at most 256 keys at once, not 512}}
 module attributes {x = #kernel.gpu.attention<tileS = 512>} {}
 // -----

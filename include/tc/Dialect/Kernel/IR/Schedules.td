@@ -300,10 +300,13 @@ def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
 
 def Kernel_GpuAttention : Kernel_Strategy<"GpuAttention", "gpu.attention", [
     PowerOfTwo<"tileT", "queries of a block, 16 a warp", 128, 16>, PowerOfTwo<"tileS", "keys of a tile", 128, 16>,
-    Number<"stages", "tiles of keys and values that are in shared memory at once", 2, 2>
+    Number<"stages", "tiles of keys and values that are in shared memory at once", 2, 2>,
+    Flag<"producers", "warpgroups take turns to multiply, and another one copies for them">
   ]> {
   let moreChecks =
-      "  if (tileT > 512)\n"
+      "  if (producers && tileT != 128)\n"
+      # "    return emitError() << \"two warpgroups of 64 queries take turns, not those of \" << tileT;\n"
+      # "  if (tileT > 512)\n"
       # "    return emitError() << \"a block has at most 32 warps of 16 queries, not \" << tileT << \" queries\";\n"
       # "  if (tileS > 256)\n"
       # "    return emitError() << \"a warpgroup multiplies at most 256 keys at once, not \" << tileS;\n";
