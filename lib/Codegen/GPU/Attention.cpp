@@ -14,8 +14,8 @@
 // of a causal mask are numbered from the last queries on, which have most to do. Rows with no visible key give NaN, as
 // softmax does; without any key at all the result is 0.
 //
-// Sources: Dao, "FlashAttention-2", section 3; Shah et al., "FlashAttention-3", section 3.1 (turns); the online softmax is Milakov and Gimelshein, "Online normalizer
-// calculation for softmax".
+// Sources: Dao, "FlashAttention-2", section 3; Shah et al., "FlashAttention-3", section 3.1 (turns); the online softmax
+// is Milakov and Gimelshein, "Online normalizer calculation for softmax".
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -175,7 +175,8 @@ public:
         const AttentionLayout layout(p, schedule);
         const int64_t registers = tileS / 2 + tileS / 4 + layout.value.outer / 2;
         if (layout.sharedBytes() > region.getLimits().sharedBytes || registers > kMostRegisters ||
-            (producers && !(region.getLimits().hasWarpGroups && isAsync(p, layout))) || (tileT < kGroupM && queries > double(tileT)))
+            (producers && !(region.getLimits().hasWarpGroups && isAsync(p, layout))) ||
+            (tileT < kGroupM && queries > double(tileT)))
           continue;
         // While one block of a processor takes exponentials or waits for its copies, another multiplies.
         const int64_t resident = std::min(region.getLimits().sharedBytes / layout.sharedBytes(),

@@ -24,14 +24,11 @@ void Ring::init() const {
 
 Ring::Place Ring::next(Place place) const {
   const Value after = w.add(place.slot, 1);
-  const Value wraps =
-      arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, after, w.constant(slots));
+  const Value wraps = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, after, w.constant(slots));
   return {w.select(wraps, w.constant(0), after), w.select(wraps, w.bitXor(place.lap, w.constant(1)), place.lap)};
 }
 
-void Ring::awaitEmpty(Place place) const {
-  awaitPhase(e, emptyBarrier(place), w.bitXor(place.lap, w.constant(1)));
-}
+void Ring::awaitEmpty(Place place) const { awaitPhase(e, emptyBarrier(place), w.bitXor(place.lap, w.constant(1))); }
 
 void Ring::awaitFull(Place place) const {
   awaitPhase(e, fullBarrier(place), place.lap);
