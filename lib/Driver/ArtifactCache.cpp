@@ -104,8 +104,9 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, mode, tuningDb,
                tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs,
-               printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds, allowHostOps, verbose, quiet,
-               jobs, refit, isRefitRead, cacheDir, cacheSizeBytes, commandLine, executable] = request;
+               depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds,
+               allowHostOps, verbose, quiet, jobs, refit, isRefitRead, cacheDir, cacheSizeBytes, commandLine,
+               executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -185,7 +186,7 @@ bool ArtifactCache::isOlderThanCompile(StringRef path) const {
                                                        std::make_pair(startTime.tv_sec, startTime.tv_nsec);
 }
 
-std::optional<int> ArtifactCache::restore() {
+std::optional<int> ArtifactCache::restore(std::set<std::string> &named) {
   if (!store)
     return std::nullopt;
   auto note = [&](const Twine &what) {
@@ -201,8 +202,8 @@ std::optional<int> ArtifactCache::restore() {
     return std::nullopt; // refused
   std::optional<cache::Key> key = makeRequestKey();
   std::optional<cache::Entry> files = key ? store->load(cache::Kind::Files, *key) : std::nullopt;
+  std::vector<std::string> paths;
   if (files) {
-    std::vector<std::string> paths;
     for (StringRef rest = files->content; !rest.empty();) {
       auto [path, others] = rest.split('\0');
       paths.push_back(path.str());
@@ -251,6 +252,8 @@ std::optional<int> ArtifactCache::restore() {
                                      : "")
            << line.drop_front() << "\n";
   }
+  for (const std::string &path : paths)
+    named.insert(lengthen(path));
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (request.verbose)
     errors << llvm::formatv("{0,-10} {1,8:f1} ms, the artifact was found\n", log::kCacheChannel, 1e3 * seconds.count());

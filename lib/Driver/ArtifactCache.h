@@ -35,8 +35,8 @@ public:
   /// Null where no folder is named.
   cache::Store *getStore() { return store ? &*store : nullptr; }
   /// Writes what an earlier compile of this request wrote, and says what it said: the exit code. Nullopt: there is
-  /// none, or this request wants to see the compile.
-  std::optional<int> restore();
+  /// none, or this request wants to see the compile. `named`: gets the files that the model names.
+  std::optional<int> restore(std::set<std::string> &named);
   /// What the compile said, for people.
   void addLines(llvm::StringRef text);
   /// Keeps the artifact at `path`, which may lose its name afterwards.

@@ -9,6 +9,7 @@
 #include "ArtifactCache.h"
 #include "CheckSizes.h"
 #include "DebugFolder.h"
+#include "DepFile.h"
 #include "Explain.h"
 #include "Guards.h"
 #include "InnerOutputs.h"
@@ -71,8 +72,9 @@ double secondsSince(Clock::time_point start) { return std::chrono::duration<doub
 
 class Compiler {
 public:
-  Compiler(const CompileRequest &request, raw_ostream &errors, ArtifactCache &cache)
-      : request(request), errors(errors), cache(cache), reproducer(request), bar(!request.verbose),
+  /// `files`: gets those that the model names.
+  Compiler(const CompileRequest &request, raw_ostream &errors, ArtifactCache &cache, std::set<std::string> &files)
+      : request(request), errors(errors), cache(cache), files(files), reproducer(request), bar(!request.verbose),
         start(Clock::now()) {}
   int run();
 
@@ -132,6 +134,7 @@ private:
   const CompileRequest &request;
   raw_ostream &errors;
   ArtifactCache &cache;
+  std::set<std::string> &files;
   SmallVector<machine::TargetKind> targets; ///< in the order in which they stand in the artifact
   SmallVector<machine::CpuAttr> cpus;       ///< the best last, as passes take them
   SmallVector<machine::GpuAttr> gpus;
@@ -261,8 +264,9 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (request.externalWeights &&
       (request.output.empty() || (request.stopAtPhase && request.compileTo < Phase::Artifact)))
     return wrong("--external-weights writes them beside the artifact; give -o OUT and no --compile-to");
-  if (std::string sentence = findSizeError(request); !sentence.empty())
-    return wrong(sentence);
+  for (const std::string &sentence : {findSizeError(request), findDepFileError(request)})
+    if (!sentence.empty())
+      return wrong(sentence);
   if (!request.debugDir.empty()) {
     folder.emplace(request);
     if (llvm::Error error = folder->begin())
@@ -909,7 +913,7 @@ int Compiler::compile() {
     llvm::consumeError(readCustomOperators(path, sizes.customOperators)); // the request was checked
   std::optional<MappedFiles> mapped(std::in_place);
   llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir, sizes);
-  const std::set<std::string> files = std::move(mapped->paths);
+  files = std::move(mapped->paths);
   mapped.reset();
   quiet = false;
   endStep(Phase::Import);
@@ -983,9 +987,11 @@ int tc::driver::compile(const CompileRequest &request, raw_ostream &errors) {
   }
   log::enable(request.logs); // a name that is no channel is refused with the rest of the request
   ArtifactCache cache(request, errors);
-  if (std::optional<int> code = cache.restore())
-    return *code;
-  int code = Compiler(request, errors, cache).run();
-  cache.finish();
-  return code;
+  std::set<std::string> files;
+  std::optional<int> code = cache.restore(files);
+  if (!code) {
+    code = Compiler(request, errors, cache, files).run();
+    cache.finish();
+  }
+  return *code == kDone ? writeDepFile(request, std::move(files), errors) : *code;
 }

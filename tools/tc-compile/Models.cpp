@@ -83,7 +83,8 @@ static int checkSeveral(const CompileRequest &request, llvm::raw_ostream &errors
   if (request.output.empty() || request.output == "-")
     return fail(errors, "several models are given, which need a folder to be written to; give -o FOLDER/");
   const std::pair<const char *, bool> ofOne[] = {{"--explain", request.explain},
-                                                 {"--debug-dir", !request.debugDir.empty()}};
+                                                 {"--debug-dir", !request.debugDir.empty()},
+                                                 {"--depfile", !request.depFile.empty()}};
   for (auto [option, given] : ofOne)
     if (given)
       return fail(errors, llvm::Twine(option) + " is for one model; give the models to tc-compile one by one");

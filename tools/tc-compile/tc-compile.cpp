@@ -99,6 +99,9 @@ int main(int argc, char **argv) {
                    "say what is not supported and what to do, or what was fused, why not more, and totals");
   explain->group("Output");
   app.setOptionalValue(explain, "FILE.json");
+  app.add_option("--depfile", request.depFile, "what OUT was made of, as a rule that make and ninja read")
+      ->type_name("FILE.d")
+      ->group("Output");
   app.add_flag("-v,--verbose", request.verbose, "phase times and memory")->group("Output");
   app.add_flag("-q,--quiet", request.quiet, "no line at the end that sums up the artifact")->group("Output");
 
@@ -241,6 +244,8 @@ int main(int argc, char **argv) {
     request.cacheSizeBytes = *bytes;
   }
   request.explain = explain->count() > 0;
+  if (const CLI::Option *config = app.get_config_ptr(); config->count() > 0)
+    request.configFile = config->as<std::string>();
   if (request.explainFile == "true")
     request.explainFile.clear();
   if (!compileTo.empty()) {

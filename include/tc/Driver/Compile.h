@@ -47,6 +47,8 @@ struct CompileRequest {
   bool explain = false;
   std::string explainFile; ///< JSON; empty: text on standard output
   std::string debugDir, logs;
+  std::string depFile;    ///< for build systems: what the output was made of; empty: none
+  std::string configFile; ///< that options were read from, for depFile
   std::vector<std::string> printIrAfter;
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
        allowHostOps = false, verbose = false, quiet = false;
