@@ -556,8 +556,10 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
       explanation.addKernels(module);
     if (request.explain && phase == Phase::Schedule)
       explanation.addSchedules(module, options.target);
-    if (request.explain && phase == Phase::Host)
+    if (request.explain && phase == Phase::Host) {
       explanation.addMemory(module);
+      explanation.addCudaGraphs(module);
+    }
     if (int code = keepModule(phase, module))
       return code;
   }

@@ -13,7 +13,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Graph/IR/Source.h"
-#include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Host/IR/CudaGraphs.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Functions/Store.h"
@@ -221,6 +221,41 @@ void driver::Explanation::addMemory(ModuleOp module) {
   totals["launches"] = launches;
 }
 
+void driver::Explanation::addCudaGraphs(ModuleOp module) {
+  // By reason: nodes of the launches, or of what runs between launches.
+  llvm::MapVector<StringRef, std::vector<std::string>> outside, ends;
+  int64_t held = 0, count = 0;
+  for (func::FuncOp function : getFunctions(module)) {
+    const llvm::SmallDenseSet<unsigned> ofData = host::getSymbolsOfData(function);
+    function.walk([&](Operation *op) {
+      if (auto launch = dyn_cast<host::LaunchOp>(op); launch && launch.getDeviceAttr()) {
+        ++count;
+        StringRef why = host::findGraphObstacle(launch, function, ofData);
+        held += why.empty();
+        if (!why.empty())
+          outside[why].push_back(host::joinNodeNames(op));
+      } else if (isa<prim::HostCallOp>(op)) {
+        ends["functions on the host"].push_back(host::joinNodeNames(op));
+      } else if (op->getParentOp() == function && op->getNumRegions() > 0) {
+        ends["branches and loops, which read their conditions"].push_back(host::joinNodeNames(op));
+      }
+    });
+  }
+  if (count == 0)
+    return;
+  auto toArray = [](const llvm::MapVector<StringRef, std::vector<std::string>> &all) {
+    Array array;
+    for (const auto &[reason, names] : all) {
+      Array nodes;
+      for (const std::string &name : names)
+        nodes.push_back(llvm::json::fixUTF8(name));
+      array.push_back(Object{{"reason", reason}, {"nodes", std::move(nodes)}});
+    }
+    return array;
+  };
+  cudaGraphs = Object{{"launches", count}, {"held", held}, {"outside", toArray(outside)}, {"ended_by", toArray(ends)}};
+}
+
 /// What a user can do about a node that tc lacks, besides what the reason says.
 static std::string adviseOn(const UnsupportedNode &node) {
   if (node.name.empty() || node.type.empty())
@@ -298,6 +333,8 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
   if (launches >= 0) {
     object["launch_count"] = launches;
     object["memory"] = Object(memory);
+    if (!cudaGraphs.empty())
+      object["cuda_graphs"] = Object(cudaGraphs);
   }
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object))).str();
 }
@@ -410,6 +447,26 @@ static void printKernel(llvm::raw_ostream &stream, const Object &kernel, size_t 
     stream << "        ends at: " << reason << (times > 1 ? " (x " + std::to_string(times) + ")" : "") << "\n";
 }
 
+static void printCudaGraphs(llvm::raw_ostream &stream, const Object &graphs) {
+  if (graphs.empty())
+    return;
+  stream << "  CUDA graphs: hold " << *graphs.getInteger("held") << " of " << *graphs.getInteger("launches")
+         << " launches\n";
+  auto print = [&](StringRef key, StringRef begin) {
+    for (const llvm::json::Value &value : *graphs.getArray(key)) {
+      const Object &entry = *value.getAsObject();
+      std::vector<std::string> nodes = toStrings(entry.getArray("nodes"));
+      llvm::erase(nodes, "");
+      stream << "    " << begin << *entry.getString("reason");
+      if (!nodes.empty())
+        stream << ": " << joinSome(nodes, /*most=*/4);
+      stream << "\n";
+    }
+  };
+  print("outside", "outside: launches ");
+  print("ended_by", "ended by ");
+}
+
 std::string driver::Explanation::toText(llvm::StringRef model) const {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -463,6 +520,7 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
       if (const llvm::json::Value *bytes = memory.get(key))
         parts.push_back(key.str() + " " + sizeText(bytes));
     stream << "  memory: " << llvm::join(parts, ", ") << "\n";
+    printCudaGraphs(stream, cudaGraphs);
   }
   return text;
 }

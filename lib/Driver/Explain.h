@@ -32,6 +32,7 @@ struct Explanation {
   llvm::json::Array kernels;                ///< one object per kernel.region, after phase fuse
   llvm::json::Object totals;                ///< of these; after phase host, too, what they became
   llvm::json::Object memory;                ///< after phase host
+  llvm::json::Object cudaGraphs;            ///< after phase host, of a GPU's launches; empty: there are none
   int64_t launches = -1;
 
   void addNodes(mlir::ModuleOp module);
@@ -41,6 +42,8 @@ struct Explanation {
   /// After phase schedule.
   void addSchedules(mlir::ModuleOp module, machine::TargetKind target);
   void addMemory(mlir::ModuleOp module);
+  /// After phase host: which launches CUDA graphs hold, and what ends these.
+  void addCudaGraphs(mlir::ModuleOp module);
   std::string toJson(llvm::StringRef model) const;
   std::string toText(llvm::StringRef model) const;
 

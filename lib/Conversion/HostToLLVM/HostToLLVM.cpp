@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "ProgramBuilder.h"
+#include "tc/Dialect/Host/IR/CudaGraphs.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/SetVector.h"
@@ -277,12 +278,10 @@ void ProgramBuilder::buildEntry(ArrayRef<std::string> suffixes, uint32_t neededI
 }
 
 LogicalResult ProgramBuilder::build() {
-  main.walk([&](Operation *op) {
-    for (int64_t symbol : prim::getBoundSymbols(op)) {
-      boundByData.insert(symbol);
-      if (isa<prim::WhileOp>(op))
-        boundByLoop.insert(symbol);
-    }
+  boundByData = getSymbolsOfData(main);
+  main.walk([&](prim::WhileOp op) {
+    for (int64_t symbol : prim::getBoundSymbols(op))
+      boundByLoop.insert(symbol);
   });
   segmentBytes = llvm::to_vector(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue().getResults());
   main.walk<WalkOrder::PreOrder>([&](LaunchOp launch) { launchIds.insert({launch, tables.launchCount++}); });

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "ProgramBuilder.h"
+#include "tc/Dialect/Host/IR/CudaGraphs.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
@@ -107,9 +108,7 @@ LogicalResult ProgramBuilder::emitDeviceLaunch(LaunchOp launch, Value words, int
                                  "cluster = 3 numbers, smem}";
   auto smem = device.getAs<IntegerAttr>("smem");
   unsigned index = tables.deviceKernels.try_emplace(launch.getKernel(), tables.deviceKernels.size()).first->second;
-  // A grid that depends on data, or a launch that does not run each time, is no part of a graph.
-  const bool isRepeated = launch->getParentOp() == main &&
-                          llvm::none_of(grid.getValue().getResults(), [&](AffineExpr e) { return isBoundByData(e); });
+  const bool isRepeated = findGraphObstacle(launch, main, boundByData).empty();
   if (isRepeated && !isInGraph)
     ++graphCount;
   isInGraph = isRepeated;
