@@ -1,5 +1,4 @@
-//===- Internal.h - the bytes of an entry -------------------------------------------------------------------*- C++
-//-*-===//
+//===- Internal.h - the bytes of an entry ---------------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

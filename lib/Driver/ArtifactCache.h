@@ -1,5 +1,4 @@
-//===- ArtifactCache.h - artifacts of earlier compiles ------------------------------------------------------*- C++
-//-*-===//
+//===- ArtifactCache.h - artifacts of earlier compiles --------------------------------------------------*- C++ -*-===//
 //
 // An artifact is kept under a hash of the model's bytes, the files that it names, the options that change what is
 // written, and the program (tc/Cache/Store.h). Names of files are no part of it. The answer to "which files does this

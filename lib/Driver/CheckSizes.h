@@ -1,5 +1,4 @@
-//===- CheckSizes.h - sizes on the command line ---------------------------------------------------------------*- C++
-//-*-===//
+//===- CheckSizes.h - sizes on the command line ---------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

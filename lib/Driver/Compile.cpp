@@ -4,53 +4,31 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Driver/Compile.h"
-
-#include "ArtifactCache.h"
-#include "CheckSizes.h"
-#include "DebugFolder.h"
+#include "Compiler.h"
 #include "DepFile.h"
-#include "Explain.h"
 #include "Guards.h"
 #include "InnerOutputs.h"
 #include "LoadModel.h"
 #include "PassWatch.h"
 #include "Refit.h"
-#include "RunArtifact.h"
-#include "SummaryText.h"
-#include "tc/Autotune/Tune.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
-#include "tc/Dialect/Machine/IR/Machine.h"
-#include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
-#include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
-#include "tc/Driver/Assemble.h"
 #include "tc/Driver/Register.h"
-#include "tc/Driver/Reproducer.h"
 #include "tc/Functions/Store.h"
 #include "tc/Support/Logging.h"
 #include "tc/Support/MappedFiles.h"
 #include "tc/Support/OutputFile.h"
-#include "tc/Support/Progress.h"
 #include "tc/Support/Threads.h"
-#include "tc/Support/ToolText.h"
-#include "tc/Target/Reference/Reference.h"
 
 #include "mlir/IR/DialectRegistry.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ThreadPool.h"
-#include "llvm/Support/ToolOutputFile.h"
-#include <chrono>
-#include <mutex>
 
 using namespace mlir;
 using namespace tc;
@@ -59,225 +37,12 @@ using namespace tc::driver;
 /// On modules whose programs check indices, from the first phase to the artifact.
 static constexpr llvm::StringLiteral kCheckBoundsAttr = "tc.check_bounds";
 
-/// Shares of the phases in the time of a compile, in percent, for the progress bar: inception_v3 takes 1, 1, 0, 0, 7,
-/// 2, 82 and 6 of these, small models 3, 0, 1, 0, 6, 2, 88 and 0. What measures schedules takes many times as long.
-static constexpr double kShares[kPhaseCount] = {1, 2, 1, 1, 8, 3, 80, 4}, kTuneShare = 1000, kVerifyShare = 40;
-
 namespace {
 
-bool isCuda(machine::TargetKind target) { return machine::getDevice(target) == machine::DeviceKind::Cuda; }
-
-using Clock = std::chrono::steady_clock;
+using Clock = Compiler::Clock;
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-class Compiler {
-public:
-  /// `files`: gets those that the model names.
-  Compiler(const CompileRequest &request, raw_ostream &errors, ArtifactCache &cache, std::set<std::string> &files)
-      : request(request), errors(errors), cache(cache), files(files), reproducer(request), bar(!request.verbose),
-        start(Clock::now()) {}
-  int run();
-
-private:
-  int compile();
-  int checkRequest(MLIRContext *context);
-  int checkMachines(MLIRContext *context);
-  int checkStart(Phase from, Phase last);
-  void warnOfIdleOptions();
-  bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
-  void setTarget(machine::TargetKind target);
-  int runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir);
-  int runPhases(ModuleOp module, Phase from, Phase last);
-  int runPhase(ModuleOp module, Phase phase);
-  /// Whether --mode asks for measurements.
-  bool measures() const { return StringRef(request.mode).starts_with("max-autotune"); }
-  /// Whether nothing is compiled: --explain without a file to write.
-  bool explainsOnly() const { return request.explain && request.output.empty() && !request.stopAtPhase; }
-  /// Whether phase schedule measures.
-  bool tunes() const { return measures() && isFor(machine::TargetKind::Cpu) && !explainsOnly(); }
-  int tune(ModuleOp module);
-  llvm::Expected<std::string> buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants);
-  int keepModule(Phase phase, ModuleOp module);
-  int writeModule(ModuleOp module);
-  int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
-  void summarize(const artifact::ArtifactSpec &spec);
-  std::string describeResult() const {
-    return nameOutput(summary, request.output) + llvm::formatv(", compiled in {0:f1} s", seconds).str();
-  }
-  int writeExplanation();
-  int verifyArtifact(const std::string &path);
-  int verifyTarget(machine::TargetKind target, const std::string &path);
-  int verifyFunction(func::FuncOp function, uint32_t number, const llvm::StringMap<int64_t> &sizes,
-                     const std::string &variant, bool onGpu, const std::string &path, double &largest);
-  /// What the runtime says of `path`, said of the output.
-  int failedRun(llvm::Error error, StringRef path);
-  llvm::Expected<std::vector<prim::Tensor>> runProbe(ModuleOp probe, const std::string &variant,
-                                                     ArrayRef<prim::Tensor> inputs);
-  bool runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build);
-  void report(Diagnostic &diagnostic);
-  int internalError(StringRef what);
-  int fail(ExitCode code, const Twine &sentence) {
-    progress::clear();
-    const std::string line = printable(sentence.str());
-    errors << line << "\n";
-    cache.addLines(line);
-    return code;
-  }
-  void warn(const Twine &sentence) { fail(kDone, "tc-compile: warning: " + sentence); }
-  int fail(llvm::Error error, StringRef prefix);
-  int failedPasses(StringRef what);
-  void beginStep(Phase phase);
-  void showStage(StringRef name, double share);
-  void planShares(Phase from, Phase last, Phase common);
-  void endStep(Phase phase);
-
-  const CompileRequest &request;
-  raw_ostream &errors;
-  ArtifactCache &cache;
-  std::set<std::string> &files;
-  SmallVector<machine::TargetKind> targets; ///< in the order in which they stand in the artifact
-  SmallVector<machine::CpuAttr> cpus;       ///< the best last, as passes take them
-  SmallVector<machine::GpuAttr> gpus;
-  PhaseOptions options;
-  Explanation explanation;
-  OwningOpRef<ModuleOp> reference; ///< the module at the end of phase prim, for --verify
-  std::optional<DebugFolder> folder;
-  Reproducer reproducer;
-  progress::Bar bar;
-  std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
-  bool quiet = false;                                            ///< collect errors only
-  Clock::time_point start, stepStart;
-  double stepSeconds = 0; ///< of the last phase
-  Phase current = Phase::Import;
-  double shareDone = 0, shareOfAll = kShares[unsigned(Phase::Import)]; ///< of the progress bar
-  double seconds = 0;                                                  ///< from the start to the end of the last phase
-  llvm::StringSet<> printed;                                           ///< passes of --print-ir-after that ran
-  std::mutex printedMutex;                                             ///< passes run in parallel
-  std::string summary; ///< of the artifact that was written, without its time
-};
-
-/// Reads --target, --cpu and --gpu.
-int Compiler::checkMachines(MLIRContext *context) {
-  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
-  for (const std::string &name : request.targets) {
-    llvm::Expected<machine::TargetKind> target = machine::parseTarget(name);
-    if (!target)
-      return wrong("--target " + llvm::toString(target.takeError()));
-    if (!isFor(*target))
-      targets.push_back(*target);
-  }
-  if (targets.empty())
-    targets.push_back(machine::TargetKind::Cpu);
-  const bool several = targets.size() > 1;
-  if (several && isFor(machine::TargetKind::Reference))
-    return wrong("--target reference stands alone in an artifact; give one --target");
-  if (several && request.stopAtPhase && request.compileTo > Phase::Prim)
-    return wrong("--compile-to=" + getName(request.compileTo) + " shows one target; give one --target");
-  if (several && request.externalWeights)
-    return wrong("--external-weights is not supported with several targets yet; give one --target");
-  // What runs everywhere comes first in an artifact.
-  llvm::stable_sort(targets, [](machine::TargetKind a, machine::TargetKind b) {
-    return machine::getDevice(a) < machine::getDevice(b);
-  });
-  for (const std::string &name : request.cpus) {
-    llvm::Expected<machine::CpuAttr> cpu = machine::parseCpu(context, name);
-    if (!cpu)
-      return wrong("--cpu " + llvm::toString(cpu.takeError()));
-    cpus.push_back(*cpu);
-  }
-  if (cpus.empty())
-    cpus = machine::getDefaultCpus(context);
-  machine::sortCpus(cpus);
-  if (!request.cpus.empty() && llvm::all_of(targets, isCuda))
-    return wrong("--cpu belongs to --target cpu; add that target, or leave the option out");
-  if (!request.gpus.empty() && !isFor(machine::TargetKind::Cuda))
-    return wrong("--gpu belongs to --target cuda; add that target, or leave the option out");
-  for (const std::string &name : request.gpus) {
-    llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(context, name);
-    if (!gpu)
-      return wrong("--gpu " + llvm::toString(gpu.takeError()));
-    gpus.push_back(*gpu);
-  }
-  if (gpus.empty())
-    gpus = machine::getDefaultGpus(context);
-  return kDone;
-}
-
-/// What is accepted, because other compilers know it or later targets will, and changes nothing now.
-void Compiler::warnOfIdleOptions() {
-  if (request.fullGraph)
-    warn("--fullgraph changes nothing: the whole model compiles, or nothing does");
-  if (request.allowLibs)
-    warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
-  if (request.mode == "reduce-overhead" && !isFor(machine::TargetKind::Cuda))
-    warn("--mode reduce-overhead changes nothing on CPUs: launches are grouped in every mode");
-  if (request.precision == "tf32" && !isFor(machine::TargetKind::Cuda))
-    warn("--precision tf32 changes nothing: CPUs multiply no such numbers, and products stay f32");
-  const bool stops = request.stopAtPhase ? request.compileTo < Phase::Schedule : request.output.empty();
-  for (StringRef option : {"--mode", "--tuning-db"}) {
-    if (option == "--mode" ? !measures() : request.tuningDb.empty())
-      continue;
-    std::string text = option == "--mode" ? "--mode " + request.mode : option.str();
-    if (stops)
-      warn(text + " changes nothing before phase schedule; give -o OUT without an earlier --compile-to");
-    else if (targets.size() > 1)
-      warn(text + " is for --target cpu only yet; kernels for cuda keep their default schedules");
-  }
-}
-
-/// Says what cannot be done before anything is done.
-int Compiler::checkRequest(MLIRContext *context) {
-  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
-  if (request.output.empty() && !request.explain && !(request.stopAtPhase && request.compileTo == Phase::Artifact))
-    return wrong("no output file is given; add -o OUT");
-  if (request.output == "-" && !(request.stopAtPhase && request.compileTo < Phase::Artifact))
-    return wrong("-o -: an artifact is a file, which runs map; give -o OUT, or a module with --compile-to");
-  if (int code = checkMachines(context))
-    return code;
-  if (!llvm::is_contained({"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}, request.mode))
-    return wrong("--mode " + request.mode +
-                 " is not known; known: default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
-  if ((measures() || !request.tuningDb.empty()) && !isFor(machine::TargetKind::Cpu))
-    return wrong((measures() ? "--mode " + request.mode : std::string("--tuning-db")) +
-                 " is supported for --target cpu only yet; add that target, or leave the option out");
-  if (request.tuningThreads && !measures() && request.tuningDb.empty())
-    return wrong("--tuning-threads belongs to --mode max-autotune or --tuning-db");
-  if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
-    return wrong("--tuning-machine names records of --tuning-db, and measuring gives those of this machine only; " +
-                 std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
-  if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
-    return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
-  if (request.verify && (request.output.empty() || request.stopAtPhase))
-    return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
-  if (request.allowHostOps && request.customOps.empty())
-    return wrong("--allow-host-ops lets functions of yours compute what tc refuses; give their signatures by "
-                 "--custom-op FILE.json");
-  CustomOperators signatures;
-  for (const std::string &file : request.customOps)
-    if (llvm::Error error = readCustomOperators(file, signatures))
-      return fail(kWrongUse, llvm::toString(std::move(error)));
-  if (std::string unknown = log::enable(request.logs); !unknown.empty())
-    return wrong("--logs " + unknown + " is not known; known: all, " + llvm::join(log::getChannels(), ", "));
-  for (const std::string &name : request.printIrAfter)
-    if (!PassInfo::lookup(name))
-      return wrong("--print-ir-after: there is no pass " + name + "; tc-opt --help lists them");
-  if (request.externalWeights &&
-      (request.output.empty() || (request.stopAtPhase && request.compileTo < Phase::Artifact)))
-    return wrong("--external-weights writes them beside the artifact; give -o OUT and no --compile-to");
-  for (const std::string &sentence : {findSizeError(request), findDepFileError(request)})
-    if (!sentence.empty())
-      return wrong(sentence);
-  if (!request.debugDir.empty()) {
-    folder.emplace(request);
-    if (llvm::Error error = folder->begin())
-      return fail(kWrongUse, llvm::toString(std::move(error)));
-  }
-  bool same = false;
-  if (!request.output.empty() && !llvm::sys::fs::equivalent(request.model, request.output, same) && same)
-    return fail(kWrongUse, request.output + ": error: the output is the model itself; give another output file");
-  warnOfIdleOptions();
-  return kDone;
-}
+} // namespace
 
 /// `<file>: error: node "<name>": <message>`.
 void Compiler::report(Diagnostic &diagnostic) {
@@ -454,30 +219,6 @@ void Compiler::setTarget(machine::TargetKind target) {
   else
     add(cpus);
   reproducer.setTarget(target);
-}
-
-/// Refuses options of phases that a module of tc's own IR has behind it.
-int Compiler::checkStart(Phase from, Phase last) {
-  std::string where = (request.model + ": error: the module stands at the end of phase " + getName(from)).str();
-  if (last < from)
-    return fail(kWrongUse, where + ", which is after phase " + getName(last) + "; give that phase or a later one");
-  if (from > Phase::Prim && targets.size() > 1)
-    return fail(kWrongUse, where + ", which is for one target; give one --target");
-  if (from > Phase::Prim && request.verify)
-    return fail(kWrongUse, where + "; --verify needs a model or a module of phase import or prim");
-  const std::pair<StringRef, bool> ofImport[] = {
-      {"--check-bounds", request.checkBounds},    {"--precision", request.precision != "f32"},
-      {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
-      {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
-      {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()}};
-  for (auto [option, given] : ofImport)
-    if (given && from > Phase::Import)
-      return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
-  const std::pair<StringRef, bool> ofFuse[] = {{"--mode", measures()}, {"--tuning-db", !request.tuningDb.empty()}};
-  for (auto [option, given] : ofFuse)
-    if (given && from > Phase::Fuse)
-      return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase fuse or before");
-  return kDone;
 }
 
 /// Checks what was loaded, and runs the phases for each target: modules.front() is for the first, and so on.
@@ -678,168 +419,6 @@ void Compiler::summarize(const artifact::ArtifactSpec &spec) {
   }
 }
 
-/// What errors relative to the largest value a chain of operations in the narrowest float type of `func` may make.
-static double getTolerance(func::FuncOp func) {
-  double tolerance = 2e-5;
-  func.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type)); element && element.getWidth() < 32)
-        // Eight units in the last place.
-        tolerance = std::max(tolerance, std::ldexp(8.0, -int(element.getFPMantissaWidth())));
-  });
-  return tolerance;
-}
-
-/// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
-int Compiler::tune(ModuleOp module) {
-  if (options.target != machine::TargetKind::Cpu || explainsOnly() || (!measures() && request.tuningDb.empty()))
-    return kDone;
-  autotune::TuneOptions tuning;
-  tuning.measure = measures();
-  tuning.database = request.tuningDb;
-  tuning.machine = request.tuningMachine;
-  tuning.threads = request.tuningThreads;
-  tuning.cpus = cpus;
-  if (tunes())
-    showStage("tuning", kTuneShare);
-  auto build = [&](ModuleOp probe, ArrayRef<machine::CpuAttr> cpus) {
-    auto names = llvm::map_to_vector(cpus, [](machine::CpuAttr cpu) { return cpu.getName().str(); });
-    return buildProbe(probe, Phase::Kernel, names);
-  };
-  llvm::Expected<autotune::TuneReport> report = autotune::tuneSchedules(module, tuning, build);
-  if (!report) {
-    std::error_code code;
-    std::string what;
-    llvm::handleAllErrors(report.takeError(), [&](const llvm::ErrorInfoBase &info) {
-      code = info.convertToErrorCode();
-      what = info.message();
-    });
-    if (code.category() == std::generic_category())
-      return fail(kWrongUse, what);
-    return fail(kMachine,
-                request.model + ": error: --mode " + request.mode + ": a kernel cannot be measured here: " + what);
-  }
-  for (const std::string &note : report->notes)
-    fail(kDone, note);
-  explanation.addTuning(report->regions);
-  // That nothing is recorded of a kernel is as it should be; that it was to be measured and was not is not.
-  StringRef left = "not tuned: ";
-  size_t count =
-      llvm::count_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
-  if (measures() && count) {
-    auto first = llvm::find_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
-    warn("--mode " + request.mode + " leaves " + Twine(count) + " of " + Twine(report->regions.size()) +
-         " kernels with default schedules; of the first " + StringRef(first->text).substr(left.size()) +
-         (request.explain ? "" : "; --explain lists them"));
-  }
-  return kDone;
-}
-
-/// The artifact of a module at the end of the phase before `from`.
-llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants) {
-  PhaseOptions ofProbe;
-  ofProbe.copyOptionValuesFrom(options);
-  ofProbe.variants = variants;
-  ofProbe.debugDir = "";
-  progress::Hold hold;
-  quiet = true;
-  bool compiled = true;
-  for (unsigned i = unsigned(from); i <= unsigned(Phase::Object); ++i)
-    compiled = compiled && runPasses(probe, [&](PassManager &m) { buildPhasePipeline(Phase(i), m, ofProbe); });
-  quiet = false;
-  if (!compiled)
-    return llvm::createStringError("a part of the model cannot be compiled on its own: " +
-                                   (failures.empty() ? "no reason is given" : failures.front().second));
-  llvm::Expected<artifact::ArtifactSpec> spec = assembleArtifact(probe, AssembleOptions());
-  return spec ? artifact::writeArtifactToMemory(*spec) : spec.takeError();
-}
-
-/// Compiles `probe`, a module of phase prim, for one variant and runs it.
-llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
-                                                             ArrayRef<prim::Tensor> inputs) {
-  SmallVector<Type> results = llvm::to_vector(getFunctions(probe).front().getResultTypes());
-  // All GPUs share one variant.
-  SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
-  llvm::Expected<std::string> bytes =
-      buildProbe(probe, Phase::Fuse, isCuda(options.target) ? ArrayRef<std::string>(machines) : variant);
-  if (!bytes)
-    return bytes.takeError();
-  llvm::Expected<OpenedArtifact> opened =
-      OpenedArtifact::openMemory(*bytes, request.model, variant, isCuda(options.target));
-  return opened ? opened->run(inputs, results) : opened.takeError();
-}
-
-int Compiler::failedRun(llvm::Error error, StringRef path) {
-  std::string text = llvm::toString(std::move(error));
-  if (StringRef(text).starts_with(path))
-    text.replace(0, path.size(), request.output);
-  return fail(kMachine, text);
-}
-
-int Compiler::verifyArtifact(const std::string &path) {
-  showStage("verify", kVerifyShare);
-  for (machine::TargetKind target : targets)
-    if (int code = verifyTarget(target, path))
-      return code;
-  return kDone;
-}
-
-/// Runs each function of each variant that this machine can run on seeded inputs and compares with the interpreter.
-int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) {
-  setTarget(target);
-  const bool onGpu = isCuda(target);
-  auto any = OpenedArtifact::openFile(path, "", onGpu);
-  if (!any)
-    return failedRun(any.takeError(), path);
-  std::vector<std::string> variants = any->getUsableVariants();
-  double largest = 0, allowed = 0;
-  for (auto [number, function] : llvm::enumerate(getFunctions(*reference))) {
-    allowed = std::max(allowed, getTolerance(function));
-    for (const llvm::StringMap<int64_t> &sizes : prim::getSizesOfCodes(function))
-      for (const std::string &variant : variants)
-        if (int code = verifyFunction(function, number, sizes, variant, onGpu, path, largest))
-          return code;
-  }
-  if (request.quiet)
-    return kDone;
-  SmallVector<std::string> others;
-  for (const std::string &variant : options.variants)
-    if (!onGpu && !llvm::is_contained(variants, variant))
-      others.push_back(variant);
-  // The worst comes first in an artifact, and last here.
-  std::reverse(variants.begin(), variants.end());
-  std::string error = largest == 0 ? std::string("no error")
-                                   : llvm::formatv("the largest error is {0:e1} of the largest value", largest).str();
-  return fail(kDone, request.output + ": verified on " + describeMachines(variants) + ": " + error +
-                         llvm::formatv(", allowed {0:e1}", allowed) +
-                         (others.empty() ? "" : "; this machine cannot run " + describeMachines(others)));
-}
-
-int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const llvm::StringMap<int64_t> &sizes,
-                             const std::string &variant, bool onGpu, const std::string &path, double &largest) {
-  StringRef prefix = "--verify: ";
-  auto inputs = target::makeRandomInputs(function, sizes, /*seed=*/0);
-  if (!inputs)
-    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
-  auto opened = OpenedArtifact::openFile(path, variant, onGpu);
-  if (!opened)
-    return failedRun(opened.takeError(), path);
-  bool isWhole = true;
-  auto run = [&](ModuleOp probe) {
-    return std::exchange(isWhole, false) ? opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number)
-                                         : runProbe(probe, variant, *inputs);
-  };
-  auto finding = target::verify(function, *inputs, getTolerance(function), run, &largest);
-  if (!finding)
-    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
-  if (!*finding)
-    return kDone;
-  // What computes something else is no artifact, and no reason to lose one that is.
-  return fail(kDiffers, request.model + ": error: " + (*finding)->what + "; variant " + variant +
-                            " differs from the reference in float64, and " + request.output +
-                            (llvm::sys::fs::exists(request.output) ? " stays as it was" : " is not written"));
-}
-
 int Compiler::writeExplanation() {
   std::string name = llvm::sys::path::filename(request.model).str();
   if (request.explainFile.empty()) {
@@ -975,8 +554,6 @@ int Compiler::compile() {
     fail(kDone, describeResult());
   return code;
 }
-
-} // namespace
 
 int tc::driver::compile(const CompileRequest &request, raw_ostream &errors) {
   if (!request.refit.empty() && !request.isRefitRead) {

@@ -1,5 +1,4 @@
-//===- DepFile.h - what an artifact was made of, for build systems ------------------------------------------*- C++
-//-*-===//
+//===- DepFile.h - what an artifact was made of, for build systems --------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- InnerOutputs.h - values inside of a model as outputs -------------------------------------------------*- C++
-//-*-===//
+//===- InnerOutputs.h - values inside of a model as outputs ---------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- PassWatch.h - what is told of passes while they run --------------------------------------------------*- C++
-//-*-===//
+//===- PassWatch.h - what is told of passes while they run ----------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

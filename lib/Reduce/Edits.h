@@ -1,5 +1,4 @@
-//===- Edits.h - what can be taken away from a graph --------------------------------------------------------*- C++
-//-*-===//
+//===- Edits.h - what can be taken away from a graph ----------------------------------------------------*- C++ -*-===//
 //
 // A step is a kind of thing that a graph has some of, numbered in the order of the text, and an edit that takes away
 // any of them at once. The edit leaves a graph that is well formed by itself: what it took away and others still use,

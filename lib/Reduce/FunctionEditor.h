@@ -1,5 +1,4 @@
-//===- FunctionEditor.h - inputs and outputs of a graph that changes ----------------------------------------*- C++
-//-*-===//
+//===- FunctionEditor.h - inputs and outputs of a graph that changes ------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

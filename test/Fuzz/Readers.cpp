@@ -1,5 +1,4 @@
-//===- Readers.cpp - damaged .npy, .npz, .pb, zip and pickle files and manifests
-//------------------------------------===//
+//===- Readers.cpp - damaged .npy, .npz, .pb, zip and pickle files and manifests ----------------------------------===//
 //
 // What tc-run and tc-inspect read, but for artifacts, which test/Unit/Runtime/Corruption.cpp damages; zip archives and
 // pickles. Needs no MLIR, so that a build with sanitizers takes a minute.

@@ -1,5 +1,4 @@
-//===- Anchor.h - the op that a region is built around, and what follows it ---------------------------*- C++ -*-===//
-//-*-===//
+//===- Anchor.h - the op that a region is built around, and what follows it -----------------------------*- C++ -*-===//
 //
 // The anchor of a region is its one op that is worth a strategy of its own: dot_general, block_dot, conv, attention,
 // rnn. What follows it, the epilogue, is computed where its result is at hand: pointwise ops, transposes and reshapes,

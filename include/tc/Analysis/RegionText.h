@@ -1,5 +1,4 @@
-//===- RegionText.h - regions as text, by which equal ones are known --------------------------------------*- C++
-//-*-===//
+//===- RegionText.h - regions as text, by which equal ones are known ------------------------------------*- C++ -*-===//
 //
 // Regions that print alike compute the same, and can share a kernel. Those that differ in the names of their sizes
 // alone print alike once the symbols are numbered as they come:

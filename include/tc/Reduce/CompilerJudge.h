@@ -1,5 +1,4 @@
-//===- CompilerJudge.h - whether tc-compile still fails in the same way -------------------------------------*- C++
-//-*-===//
+//===- CompilerJudge.h - whether tc-compile still fails in the same way ---------------------------------*- C++ -*-===//
 //
 // The compiler runs in a process of its own, with limits, so that it may crash, hang and take what it can get. Two runs
 // fail in the same way if their exit codes are the same and they give the same reason: an error without the names and

@@ -1,5 +1,4 @@
-//===- Reduce.h - the smallest graph that shows the same --------------------------------------------------*- C++
-//-*-===//
+//===- Reduce.h - the smallest graph that shows the same ------------------------------------------------*- C++ -*-===//
 //
 // Delta debugging of a module of phase import, whichever door it came through. A candidate is a copy of the smallest
 // module so far with something taken away: nodes, whose results become inputs and whose operands become outputs;

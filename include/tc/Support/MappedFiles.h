@@ -1,5 +1,4 @@
-//===- MappedFiles.h - which files are read ---------------------------------------------------------------*- C++
-//-*-===//
+//===- MappedFiles.h - which files are read -------------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

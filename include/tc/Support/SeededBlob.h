@@ -1,5 +1,4 @@
-//===- SeededBlob.h - numbers that stand for weights -----------------------------------------------------*- C++
-//-*-===//
+//===- SeededBlob.h - numbers that stand for weights ----------------------------------------------------*- C++ -*-===//
 //
 // A blob whose key says what is in it, "seed_<number>_<type>_<bytes>", needs no file: who reads a module makes it.
 //

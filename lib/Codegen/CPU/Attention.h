@@ -1,5 +1,4 @@
-//===- Attention.h - the parts of the strategies of attention ---------------------------------------------*- C++
-//-*-===//
+//===- Attention.h - the parts of the strategies of attention -------------------------------------------*- C++ -*-===//
 //
 // Attention.cpp and AttentionRows.cpp decide, AttentionTasks.cpp and AttentionRowsTasks.cpp emit.
 //

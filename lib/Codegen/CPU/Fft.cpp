@@ -1,5 +1,4 @@
-//===- Fft.cpp - the "cpu.fft" strategy: prim.fft
-//------------------------------------------------------------------===//
+//===- Fft.cpp - the "cpu.fft" strategy: prim.fft -----------------------------------------------------------------===//
 //
 // A task is one transform, with lanes along its elements, or (parameter `batch`) as many as lie beside each other, with
 // lanes along these: columns of the operand's inner dim, or short rows. The operand is read through the emitter in the

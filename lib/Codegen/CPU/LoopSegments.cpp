@@ -1,5 +1,4 @@
-//===- LoopSegments.cpp - rows that are put together of segments
-//----------------------------------------------------===//
+//===- LoopSegments.cpp - rows that are put together of segments --------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

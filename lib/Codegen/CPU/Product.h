@@ -1,5 +1,4 @@
-//===- Product.h - how the operands of matrix products are read and packed ----------------------------*- C++ -*-===//
-//-*-===//
+//===- Product.h - how the operands of matrix products are read and packed ------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ExportGraph.h - ops of the graph dialect to ONNX protos ----------------------------------------------*- C++
-//-*-===//
+//===- ExportGraph.h - ops of the graph dialect to ONNX protos ------------------------------------------*- C++ -*-===//
 //
 // The way back: for one node, whose schema's body depends on it (ExpandFunction.cpp), and for a whole model
 // (ExportOnnx.cpp).

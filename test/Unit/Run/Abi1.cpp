@@ -1,5 +1,4 @@
-//===- Abi1.cpp - artifacts of the first ABI still run
-//----------------------------------------------------------------===//
+//===- Abi1.cpp - artifacts of the first ABI still run ------------------------------------------------------------===//
 //
 // The files in abi1/ were written while TCRT_ABI_VERSION was 1 (abi1/make.py): static.bin has fixed sizes and an input
 // with a default, dynamic.bin symbolic sizes, one that the data decide and weights in a file of their own, strings.bin

@@ -1,5 +1,4 @@
-//===- Pool.cpp - Runs of the thread pool in steps ----------------------------------------------------------*- C++
-//-*-===//
+//===- Pool.cpp - Runs of the thread pool in steps ------------------------------------------------------*- C++ -*-===//
 //
 // Native programs are not built with sanitizers; here data that one step writes and the next one reads are seen by
 // them.

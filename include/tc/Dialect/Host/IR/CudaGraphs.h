@@ -1,5 +1,4 @@
-//===- CudaGraphs.h - which launches a CUDA graph can hold ------------------------------------------------*- C++
-//-*-===//
+//===- CudaGraphs.h - which launches a CUDA graph can hold ----------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- Seeded.h - constants that no file holds --------------------------------------------------------------*- C++
-//-*-===//
+//===- Seeded.h - constants that no file holds ----------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

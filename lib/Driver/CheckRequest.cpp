@@ -1,0 +1,165 @@
+//===- CheckRequest.cpp - what a request cannot ask for -----------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Compiler.h"
+
+#include "CheckSizes.h"
+#include "DepFile.h"
+#include "tc/Support/Logging.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::driver;
+
+/// Reads --target, --cpu and --gpu.
+int Compiler::checkMachines(MLIRContext *context) {
+  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
+  for (const std::string &name : request.targets) {
+    llvm::Expected<machine::TargetKind> target = machine::parseTarget(name);
+    if (!target)
+      return wrong("--target " + llvm::toString(target.takeError()));
+    if (!isFor(*target))
+      targets.push_back(*target);
+  }
+  if (targets.empty())
+    targets.push_back(machine::TargetKind::Cpu);
+  const bool several = targets.size() > 1;
+  if (several && isFor(machine::TargetKind::Reference))
+    return wrong("--target reference stands alone in an artifact; give one --target");
+  if (several && request.stopAtPhase && request.compileTo > Phase::Prim)
+    return wrong("--compile-to=" + getName(request.compileTo) + " shows one target; give one --target");
+  if (several && request.externalWeights)
+    return wrong("--external-weights is not supported with several targets yet; give one --target");
+  // What runs everywhere comes first in an artifact.
+  llvm::stable_sort(targets, [](machine::TargetKind a, machine::TargetKind b) {
+    return machine::getDevice(a) < machine::getDevice(b);
+  });
+  for (const std::string &name : request.cpus) {
+    llvm::Expected<machine::CpuAttr> cpu = machine::parseCpu(context, name);
+    if (!cpu)
+      return wrong("--cpu " + llvm::toString(cpu.takeError()));
+    cpus.push_back(*cpu);
+  }
+  if (cpus.empty())
+    cpus = machine::getDefaultCpus(context);
+  machine::sortCpus(cpus);
+  if (!request.cpus.empty() && llvm::all_of(targets, isCuda))
+    return wrong("--cpu belongs to --target cpu; add that target, or leave the option out");
+  if (!request.gpus.empty() && !isFor(machine::TargetKind::Cuda))
+    return wrong("--gpu belongs to --target cuda; add that target, or leave the option out");
+  for (const std::string &name : request.gpus) {
+    llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(context, name);
+    if (!gpu)
+      return wrong("--gpu " + llvm::toString(gpu.takeError()));
+    gpus.push_back(*gpu);
+  }
+  if (gpus.empty())
+    gpus = machine::getDefaultGpus(context);
+  return kDone;
+}
+
+/// What is accepted, because other compilers know it or later targets will, and changes nothing now.
+void Compiler::warnOfIdleOptions() {
+  if (request.fullGraph)
+    warn("--fullgraph changes nothing: the whole model compiles, or nothing does");
+  if (request.allowLibs)
+    warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
+  if (request.mode == "reduce-overhead" && !isFor(machine::TargetKind::Cuda))
+    warn("--mode reduce-overhead changes nothing on CPUs: launches are grouped in every mode");
+  if (request.precision == "tf32" && !isFor(machine::TargetKind::Cuda))
+    warn("--precision tf32 changes nothing: CPUs multiply no such numbers, and products stay f32");
+  const bool stops = request.stopAtPhase ? request.compileTo < Phase::Schedule : request.output.empty();
+  for (StringRef option : {"--mode", "--tuning-db"}) {
+    if (option == "--mode" ? !measures() : request.tuningDb.empty())
+      continue;
+    std::string text = option == "--mode" ? "--mode " + request.mode : option.str();
+    if (stops)
+      warn(text + " changes nothing before phase schedule; give -o OUT without an earlier --compile-to");
+    else if (targets.size() > 1)
+      warn(text + " is for --target cpu only yet; kernels for cuda keep their default schedules");
+  }
+}
+
+/// Says what cannot be done before anything is done.
+int Compiler::checkRequest(MLIRContext *context) {
+  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
+  if (request.output.empty() && !request.explain && !(request.stopAtPhase && request.compileTo == Phase::Artifact))
+    return wrong("no output file is given; add -o OUT");
+  if (request.output == "-" && !(request.stopAtPhase && request.compileTo < Phase::Artifact))
+    return wrong("-o -: an artifact is a file, which runs map; give -o OUT, or a module with --compile-to");
+  if (int code = checkMachines(context))
+    return code;
+  if (!llvm::is_contained({"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}, request.mode))
+    return wrong("--mode " + request.mode +
+                 " is not known; known: default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
+  if ((measures() || !request.tuningDb.empty()) && !isFor(machine::TargetKind::Cpu))
+    return wrong((measures() ? "--mode " + request.mode : std::string("--tuning-db")) +
+                 " is supported for --target cpu only yet; add that target, or leave the option out");
+  if (request.tuningThreads && !measures() && request.tuningDb.empty())
+    return wrong("--tuning-threads belongs to --mode max-autotune or --tuning-db");
+  if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
+    return wrong("--tuning-machine names records of --tuning-db, and measuring gives those of this machine only; " +
+                 std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
+  if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
+    return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
+  if (request.verify && (request.output.empty() || request.stopAtPhase))
+    return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
+  if (request.allowHostOps && request.customOps.empty())
+    return wrong("--allow-host-ops lets functions of yours compute what tc refuses; give their signatures by "
+                 "--custom-op FILE.json");
+  CustomOperators signatures;
+  for (const std::string &file : request.customOps)
+    if (llvm::Error error = readCustomOperators(file, signatures))
+      return fail(kWrongUse, llvm::toString(std::move(error)));
+  if (std::string unknown = log::enable(request.logs); !unknown.empty())
+    return wrong("--logs " + unknown + " is not known; known: all, " + llvm::join(log::getChannels(), ", "));
+  for (const std::string &name : request.printIrAfter)
+    if (!PassInfo::lookup(name))
+      return wrong("--print-ir-after: there is no pass " + name + "; tc-opt --help lists them");
+  if (request.externalWeights &&
+      (request.output.empty() || (request.stopAtPhase && request.compileTo < Phase::Artifact)))
+    return wrong("--external-weights writes them beside the artifact; give -o OUT and no --compile-to");
+  for (const std::string &sentence : {findSizeError(request), findDepFileError(request)})
+    if (!sentence.empty())
+      return wrong(sentence);
+  if (!request.debugDir.empty()) {
+    folder.emplace(request);
+    if (llvm::Error error = folder->begin())
+      return fail(kWrongUse, llvm::toString(std::move(error)));
+  }
+  bool same = false;
+  if (!request.output.empty() && !llvm::sys::fs::equivalent(request.model, request.output, same) && same)
+    return fail(kWrongUse, request.output + ": error: the output is the model itself; give another output file");
+  warnOfIdleOptions();
+  return kDone;
+}
+
+/// Refuses options of phases that a module of tc's own IR has behind it.
+int Compiler::checkStart(Phase from, Phase last) {
+  std::string where = (request.model + ": error: the module stands at the end of phase " + getName(from)).str();
+  if (last < from)
+    return fail(kWrongUse, where + ", which is after phase " + getName(last) + "; give that phase or a later one");
+  if (from > Phase::Prim && targets.size() > 1)
+    return fail(kWrongUse, where + ", which is for one target; give one --target");
+  if (from > Phase::Prim && request.verify)
+    return fail(kWrongUse, where + "; --verify needs a model or a module of phase import or prim");
+  const std::pair<StringRef, bool> ofImport[] = {
+      {"--check-bounds", request.checkBounds},    {"--precision", request.precision != "f32"},
+      {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
+      {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
+      {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()}};
+  for (auto [option, given] : ofImport)
+    if (given && from > Phase::Import)
+      return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
+  const std::pair<StringRef, bool> ofFuse[] = {{"--mode", measures()}, {"--tuning-db", !request.tuningDb.empty()}};
+  for (auto [option, given] : ofFuse)
+    if (given && from > Phase::Fuse)
+      return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase fuse or before");
+  return kDone;
+}

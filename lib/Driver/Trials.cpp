@@ -1,0 +1,184 @@
+//===- Trials.cpp - what the compiler runs itself, to measure and to verify ---------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Compiler.h"
+
+#include "tc/Autotune/Tune.h"
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
+#include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Target/Reference/Reference.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::driver;
+
+/// What errors relative to the largest value a chain of operations in the narrowest float type of `func` may make.
+static double getTolerance(func::FuncOp func) {
+  double tolerance = 2e-5;
+  func.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type)); element && element.getWidth() < 32)
+        // Eight units in the last place.
+        tolerance = std::max(tolerance, std::ldexp(8.0, -int(element.getFPMantissaWidth())));
+  });
+  return tolerance;
+}
+
+/// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
+int Compiler::tune(ModuleOp module) {
+  if (options.target != machine::TargetKind::Cpu || explainsOnly() || (!measures() && request.tuningDb.empty()))
+    return kDone;
+  autotune::TuneOptions tuning;
+  tuning.measure = measures();
+  tuning.database = request.tuningDb;
+  tuning.machine = request.tuningMachine;
+  tuning.threads = request.tuningThreads;
+  tuning.cpus = cpus;
+  if (tunes())
+    showStage("tuning", kTuneShare);
+  auto build = [&](ModuleOp probe, ArrayRef<machine::CpuAttr> cpus) {
+    auto names = llvm::map_to_vector(cpus, [](machine::CpuAttr cpu) { return cpu.getName().str(); });
+    return buildProbe(probe, Phase::Kernel, names);
+  };
+  llvm::Expected<autotune::TuneReport> report = autotune::tuneSchedules(module, tuning, build);
+  if (!report) {
+    std::error_code code;
+    std::string what;
+    llvm::handleAllErrors(report.takeError(), [&](const llvm::ErrorInfoBase &info) {
+      code = info.convertToErrorCode();
+      what = info.message();
+    });
+    if (code.category() == std::generic_category())
+      return fail(kWrongUse, what);
+    return fail(kMachine,
+                request.model + ": error: --mode " + request.mode + ": a kernel cannot be measured here: " + what);
+  }
+  for (const std::string &note : report->notes)
+    fail(kDone, note);
+  explanation.addTuning(report->regions);
+  // That nothing is recorded of a kernel is as it should be; that it was to be measured and was not is not.
+  StringRef left = "not tuned: ";
+  size_t count =
+      llvm::count_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
+  if (measures() && count) {
+    auto first = llvm::find_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
+    warn("--mode " + request.mode + " leaves " + Twine(count) + " of " + Twine(report->regions.size()) +
+         " kernels with default schedules; of the first " + StringRef(first->text).substr(left.size()) +
+         (request.explain ? "" : "; --explain lists them"));
+  }
+  return kDone;
+}
+
+/// The artifact of a module at the end of the phase before `from`.
+llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants) {
+  PhaseOptions ofProbe;
+  ofProbe.copyOptionValuesFrom(options);
+  ofProbe.variants = variants;
+  ofProbe.debugDir = "";
+  progress::Hold hold;
+  quiet = true;
+  bool compiled = true;
+  for (unsigned i = unsigned(from); i <= unsigned(Phase::Object); ++i)
+    compiled = compiled && runPasses(probe, [&](PassManager &m) { buildPhasePipeline(Phase(i), m, ofProbe); });
+  quiet = false;
+  if (!compiled)
+    return llvm::createStringError("a part of the model cannot be compiled on its own: " +
+                                   (failures.empty() ? "no reason is given" : failures.front().second));
+  llvm::Expected<artifact::ArtifactSpec> spec = assembleArtifact(probe, AssembleOptions());
+  return spec ? artifact::writeArtifactToMemory(*spec) : spec.takeError();
+}
+
+/// Compiles `probe`, a module of phase prim, for one variant and runs it.
+llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
+                                                             ArrayRef<prim::Tensor> inputs) {
+  SmallVector<Type> results = llvm::to_vector(getFunctions(probe).front().getResultTypes());
+  // All GPUs share one variant.
+  SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
+  llvm::Expected<std::string> bytes =
+      buildProbe(probe, Phase::Fuse, isCuda(options.target) ? ArrayRef<std::string>(machines) : variant);
+  if (!bytes)
+    return bytes.takeError();
+  llvm::Expected<OpenedArtifact> opened =
+      OpenedArtifact::openMemory(*bytes, request.model, variant, isCuda(options.target));
+  return opened ? opened->run(inputs, results) : opened.takeError();
+}
+
+int Compiler::failedRun(llvm::Error error, StringRef path) {
+  std::string text = llvm::toString(std::move(error));
+  if (StringRef(text).starts_with(path))
+    text.replace(0, path.size(), request.output);
+  return fail(kMachine, text);
+}
+
+int Compiler::verifyArtifact(const std::string &path) {
+  showStage("verify", kVerifyShare);
+  for (machine::TargetKind target : targets)
+    if (int code = verifyTarget(target, path))
+      return code;
+  return kDone;
+}
+
+/// Runs each function of each variant that this machine can run on seeded inputs and compares with the interpreter.
+int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) {
+  setTarget(target);
+  const bool onGpu = isCuda(target);
+  auto any = OpenedArtifact::openFile(path, "", onGpu);
+  if (!any)
+    return failedRun(any.takeError(), path);
+  std::vector<std::string> variants = any->getUsableVariants();
+  double largest = 0, allowed = 0;
+  for (auto [number, function] : llvm::enumerate(getFunctions(*reference))) {
+    allowed = std::max(allowed, getTolerance(function));
+    for (const llvm::StringMap<int64_t> &sizes : prim::getSizesOfCodes(function))
+      for (const std::string &variant : variants)
+        if (int code = verifyFunction(function, number, sizes, variant, onGpu, path, largest))
+          return code;
+  }
+  if (request.quiet)
+    return kDone;
+  SmallVector<std::string> others;
+  for (const std::string &variant : options.variants)
+    if (!onGpu && !llvm::is_contained(variants, variant))
+      others.push_back(variant);
+  // The worst comes first in an artifact, and last here.
+  std::reverse(variants.begin(), variants.end());
+  std::string error = largest == 0 ? std::string("no error")
+                                   : llvm::formatv("the largest error is {0:e1} of the largest value", largest).str();
+  return fail(kDone, request.output + ": verified on " + describeMachines(variants) + ": " + error +
+                         llvm::formatv(", allowed {0:e1}", allowed) +
+                         (others.empty() ? "" : "; this machine cannot run " + describeMachines(others)));
+}
+
+int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const llvm::StringMap<int64_t> &sizes,
+                             const std::string &variant, bool onGpu, const std::string &path, double &largest) {
+  StringRef prefix = "--verify: ";
+  auto inputs = target::makeRandomInputs(function, sizes, /*seed=*/0);
+  if (!inputs)
+    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
+  auto opened = OpenedArtifact::openFile(path, variant, onGpu);
+  if (!opened)
+    return failedRun(opened.takeError(), path);
+  bool isWhole = true;
+  auto run = [&](ModuleOp probe) {
+    return std::exchange(isWhole, false) ? opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number)
+                                         : runProbe(probe, variant, *inputs);
+  };
+  auto finding = target::verify(function, *inputs, getTolerance(function), run, &largest);
+  if (!finding)
+    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
+  if (!*finding)
+    return kDone;
+  // What computes something else is no artifact, and no reason to lose one that is.
+  return fail(kDiffers, request.model + ": error: " + (*finding)->what + "; variant " + variant +
+                            " differs from the reference in float64, and " + request.output +
+                            (llvm::sys::fs::exists(request.output) ? " stays as it was" : " is not written"));
+}
