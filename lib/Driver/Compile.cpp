@@ -342,7 +342,7 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   assemble.flags = describeFlags(request, checksBounds);
   if (request.mode != "default" && isFor(machine::TargetKind::Cuda))
     assemble.graphs = StringRef(request.mode).ends_with("no-cudagraphs") ? TCRT_GRAPHS_OFF : TCRT_GRAPHS_AT_ONCE;
-  assemble.options = describeOptions(request);
+  assemble.options = describeOptions(request, isTuned);
   assemble.sourceHash = hashModel(request.model);
   artifact::ArtifactSpec spec;
   for (auto [i, module] : llvm::enumerate(modules)) {

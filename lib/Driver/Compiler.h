@@ -122,10 +122,11 @@ private:
   double stepSeconds = 0; ///< of the last phase
   Phase current = Phase::Import;
   double shareDone = 0, shareOfAll = kShares[unsigned(Phase::Import)]; ///< of the progress bar
-  double seconds = 0;                                                  ///< from the start to the end of the last phase
-  llvm::StringSet<> printed;                                           ///< passes of --print-ir-after that ran
-  std::mutex printedMutex;                                             ///< passes run in parallel
-  std::string summary; ///< of the artifact that was written, without its time
+  bool isTuned = false;      ///< kernels have other schedules than the generators' first choices
+  double seconds = 0;        ///< from the start to the end of the last phase
+  llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
+  std::mutex printedMutex;   ///< passes run in parallel
+  std::string summary;       ///< of the artifact that was written, without its time
 };
 
 } // namespace tc::driver

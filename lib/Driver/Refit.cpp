@@ -149,7 +149,9 @@ Object tc::driver::describeCode(ModuleOp module) {
   return all;
 }
 
-Object tc::driver::describeOptions(const CompileRequest &request) {
+Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) {
+  // On CPUs modes only decide who chooses schedules: equal schedules give equal artifacts, whoever chose them.
+  const bool isForCpus = !llvm::is_contained(request.targets, machine::stringifyTargetKind(machine::TargetKind::Cuda));
   Object options{{"targets", toArray(request.targets)},
                  {"cpus", toArray(request.cpus)},
                  {"gpus", toArray(request.gpus)},
@@ -158,15 +160,13 @@ Object tc::driver::describeOptions(const CompileRequest &request) {
                  {"no-assume", toArray(request.noAssume)},
                  {"outputs", toArray(request.innerOutputs)},
                  {"precision", request.precision},
-                 {"mode", request.mode},
+                 {"mode", isForCpus ? "default" : request.mode},
                  {"check-bounds", request.checkBounds}};
   // What depends on files or on measurements; these are not in the artifact.
   if (!request.customOps.empty())
     options["needs"] = "--custom-op";
-  else if (StringRef(request.mode).starts_with("max-autotune"))
-    options["needs"] = "--mode " + request.mode;
-  else if (!request.tuningDb.empty())
-    options["needs"] = "--tuning-db";
+  else if (isTuned)
+    options["needs"] = "--tuning-db or --mode max-autotune";
   return options;
 }
 

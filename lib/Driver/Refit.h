@@ -26,8 +26,8 @@ void recordCode(mlir::ModuleOp module);
 /// What the manifest says of that attribute.
 llvm::json::Object describeCode(mlir::ModuleOp module);
 
-/// The options of a request that change code, as the manifest has them.
-llvm::json::Object describeOptions(const CompileRequest &request);
+/// The options of a request that change code, as the manifest has them. `isTuned`: by schedules that were measured.
+llvm::json::Object describeOptions(const CompileRequest &request, bool isTuned);
 /// The same for people, as command lines have them; `checksBounds` may come from the module.
 std::vector<std::string> describeFlags(const CompileRequest &request, bool checksBounds);
 /// The content hash of a model's file; empty where it cannot be read any more.

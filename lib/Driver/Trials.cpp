@@ -9,6 +9,7 @@
 #include "tc/Autotune/Tune.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Target/Reference/Reference.h"
@@ -49,6 +50,12 @@ int Compiler::tune(ModuleOp module) {
     auto names = llvm::map_to_vector(cpus, [](machine::CpuAttr cpu) { return cpu.getName().str(); });
     return buildProbe(probe, Phase::Kernel, names);
   };
+  auto getSchedules = [&] {
+    SmallVector<Attribute> schedules;
+    module.walk([&](kernel::RegionOp region) { schedules.push_back(region.getScheduleAttr()); });
+    return schedules;
+  };
+  const SmallVector<Attribute> chosen = getSchedules();
   llvm::Expected<autotune::TuneReport> report = autotune::tuneSchedules(module, tuning, build);
   if (!report) {
     std::error_code code;
@@ -62,6 +69,7 @@ int Compiler::tune(ModuleOp module) {
     return fail(kMachine,
                 request.model + ": error: --mode " + request.mode + ": a kernel cannot be measured here: " + what);
   }
+  isTuned |= getSchedules() != chosen;
   for (const std::string &note : report->notes)
     fail(kDone, note);
   explanation.addTuning(report->regions);

@@ -173,6 +173,9 @@ def check_database(tools):
     check("another machine's, wanted", done.returncode == 0 and steered != read(plain) and not done.stderr, done.stderr)
     done = compiled(json.dumps(steering))
     check("this machine's", done.returncode == 0 and read(tuned) == steered, done.stderr)
+    # Code by schedules that a file holds cannot be taken for other weights without it.
+    done = tools.compile(model, tools.path("refit.bin"), "--refit", tuned)
+    check("refit of what was tuned", done.returncode == 1 and "was compiled with --tuning-db or --mode max-autotune, which decides" in done.stderr, done.stderr)
     done = compiled(json.dumps(foreign), "--tuning-machine", "nowhere")
     check("no such machine", done.returncode == 1 and "it has elsewhere" in done.stderr, done.stderr)
     for what, change, reason in (
