@@ -300,8 +300,7 @@ static std::string takeCode(ModuleOp module, const artifact::Reader &artifact) {
     if (isOther && !nodes.empty())
       return "node \"" + nodes +
              "\" gets other code than the artifact has: its sizes differ, or weights that stand in its code (a bias of "
-             "a "
-             "kernel that no other node shares, one value throughout); compile the new model without --refit";
+             "a kernel that no other node shares, one value throughout); compile the new model without --refit";
     if (isOther)
       return "the model is another than that of the artifact: its nodes, sizes or the places of its weights differ (as "
              "where weights were equal and are no longer); compile the new model without --refit";

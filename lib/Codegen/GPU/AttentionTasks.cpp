@@ -93,6 +93,11 @@ private:
   void endTurn() const { arriveAt(e, w.add(w.bitXor(group(), w.constant(1)), kTurn), threads); }
   Value group() const { return w.div(warp, kGroupThreads / machine::kWarpThreads); }
   Value stageAt(Ring::Place place) const { return w.add(w.mul(place.slot, layout.stageBytes()), layout.query.size()); }
+  /// Before the first tile.
+  State makeState() const {
+    return {SmallVector<Value>(countResults(), f(0)), SmallVector<Value>(kRows, minusInfinity()),
+            SmallVector<Value>(kRows, f(0))};
+  }
   void scaleResults(State &state, ArrayRef<Value> factors) const {
     for (size_t i = 0; i < state.results.size(); ++i)
       state.results[i] = mul(state.results[i], factors[i % kPerBlock / 2]);
@@ -202,8 +207,7 @@ void BlockCode::consume(const Ring &query, const Ring &keys, const Ring &values)
   auto valuesOf = [&](Ring::Place place) { return sharedPlace(stageAt(place), layout.key.size()); };
   // The first turn is the first group's.
   e.ifThen(isGroup(1), [&] { endTurn(); });
-  State state{SmallVector<Value>(countResults(), f(0)), SmallVector<Value>(kRows, minusInfinity()),
-              SmallVector<Value>(kRows, f(0))};
+  State state = makeState();
   Ring::Place at = keys.begin();
   query.awaitFull(query.begin());
   keys.awaitFull(at);
@@ -299,8 +303,7 @@ void BlockCode::emit() {
   // The slots of tiles -1 and -2.
   const int64_t last = s.getStages() - 1, lastButOne = s.getStages() - 2;
   copyGroup(e.i64(ahead), keysOf(slot(last)), valuesOf(slot(lastButOne)));
-  State state{SmallVector<Value>(countResults(), f(0)), SmallVector<Value>(kRows, minusInfinity()),
-              SmallVector<Value>(kRows, f(0))};
+  State state = makeState();
   SmallVector<Value> scores = multiplyKeys(keysOf(slot(0)));
   waitForGroups(0);
   adjustScores(e.i64(0), scores);

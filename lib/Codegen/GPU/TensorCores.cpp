@@ -32,6 +32,11 @@ Value assemble(Emitter &e, Type result, StringRef text, StringRef constraints, V
 }
 void assemble(Emitter &e, StringRef text) { assemble(e, Type(), text, "~{memory}", {}); }
 
+/// Where a pointer to shared memory points, as instructions take it (i32).
+Value addressOf(Emitter &e, Value shared) {
+  return LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), shared);
+}
+
 StringRef nameOf(Type element) { return element.isF32() ? "tf32" : element.isBF16() ? "bf16" : "f16"; }
 /// Steps of K of an instruction, of 32 bytes.
 std::string stepsOf(Type element) { return "k" + std::to_string(32 * 8 / element.getIntOrFloatBitWidth()); }
@@ -118,11 +123,10 @@ void tc::codegen::gpu::waitForCopies(Emitter &e, int64_t pending) {
 SmallVector<Value> tc::codegen::gpu::loadMatrices(Emitter &e, Value shared, bool isTransposed) {
   OpBuilder &b = e.builder();
   auto words = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getI32Type()));
-  const Value loaded =
-      assemble(e, words,
-               std::string("ldmatrix.sync.aligned.m8n8.x4") + (isTransposed ? ".trans" : "") +
-                   ".shared.b16 {$0, $1, $2, $3}, [$4];",
-               "=r,=r,=r,=r,r,~{memory}", LLVM::PtrToIntOp::create(b, e.loc(), b.getI32Type(), shared).getResult());
+  const Value loaded = assemble(e, words,
+                                std::string("ldmatrix.sync.aligned.m8n8.x4") + (isTransposed ? ".trans" : "") +
+                                    ".shared.b16 {$0, $1, $2, $3}, [$4];",
+                                "=r,=r,=r,=r,r,~{memory}", addressOf(e, shared));
   SmallVector<Value> matrices;
   for (int64_t i = 0; i < 4; ++i)
     matrices.push_back(LLVM::ExtractValueOp::create(b, e.loc(), loaded, ArrayRef<int64_t>{i}));
@@ -159,7 +163,7 @@ Value tc::codegen::gpu::describeTile(Emitter &e, Value shared, int64_t panelStri
   // are 1 for lines of 128 bytes.
   OpBuilder &b = e.builder();
   const Words w(e);
-  const Value address = LLVM::PtrToIntOp::create(b, e.loc(), b.getI32Type(), shared);
+  const Value address = addressOf(e, shared);
   const Value low = w.wide(w.div(w.rem(address, 1 << 18), 16));
   const uint64_t rest = uint64_t(panelStride / 16) << 16 | uint64_t(pieceStride / 16) << 32 | uint64_t(1) << 62;
   return arith::OrIOp::create(b, e.loc(), low, arith::ConstantIntOp::create(b, e.loc(), b.getI64Type(), int64_t(rest)));
@@ -259,17 +263,17 @@ void tc::codegen::gpu::setRegisters(Emitter &e, int64_t count, bool more) {
 
 void tc::codegen::gpu::initBarrier(Emitter &e, Value barrier, int64_t count) {
   assemble(e, Type(), "mbarrier.init.shared.b64 [$0], " + std::to_string(count) + ";", "r,~{memory}",
-           LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), barrier).getResult());
+           addressOf(e, barrier));
 }
 void tc::codegen::gpu::awaitPhase(Emitter &e, Value barrier, Value parity) {
-  const Value address = LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), barrier);
+  const Value address = addressOf(e, barrier);
   assemble(e, Type(),
            "{ .reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [$0], $1; @!done bra again; }",
            "r,r,~{memory}", {address, parity});
 }
 void tc::codegen::gpu::arriveAtBarrier(Emitter &e, Value barrier, Value condition) {
   OpBuilder &b = e.builder();
-  const Value address = LLVM::PtrToIntOp::create(b, e.loc(), b.getI32Type(), barrier);
+  const Value address = addressOf(e, barrier);
   const Value word = arith::ExtUIOp::create(b, e.loc(), b.getI32Type(), condition);
   assemble(
       e, Type(),
@@ -277,6 +281,5 @@ void tc::codegen::gpu::arriveAtBarrier(Emitter &e, Value barrier, Value conditio
       "r,r,~{memory}", {address, word});
 }
 void tc::codegen::gpu::arriveWithCopies(Emitter &e, Value barrier) {
-  assemble(e, Type(), "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}",
-           LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), barrier).getResult());
+  assemble(e, Type(), "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}", addressOf(e, barrier));
 }
