@@ -13,6 +13,7 @@
 #include "tc/Format/Error.h"
 #include "tc/Format/File.h"
 #include "tc/Format/Sha256.h"
+#include "tc/Support/TemporaryPath.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -615,7 +616,12 @@ Error readBack(const ArtifactSpec &spec, StringRef path, const void *data, uint6
 class PendingFile {
 public:
   ~PendingFile() { tcrt_output_drop(&output); }
-  Error open(const std::string &path) { return result(tcrt_output_open(path.c_str(), &output)); }
+  Error open(const std::string &path) {
+    Error error = result(tcrt_output_open(path.c_str(), &output));
+    if (output.temporary)
+      named.emplace(output.temporary);
+    return error;
+  }
   int fd() const { return output.fd; }
   StringRef target() const { return output.target; }
   Error keep() { return result(tcrt_output_keep(&output)); }
@@ -629,6 +635,7 @@ private:
   }
 
   tcrt_output_t output = {-1, nullptr, nullptr, nullptr};
+  std::optional<tc::TemporaryPath> named; ///< where the file system makes no files without a name
 };
 
 } // namespace
@@ -640,6 +647,7 @@ static Error checkUnnamed(StringRef path, const PendingFile &file, const Pending
     return failFile(path, "a folder for its check cannot be made: " + error.message());
   llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
   const std::string artifact = (folder + "/artifact").str();
+  const tc::TemporaryPath named(folder.str().str()), namedArtifact(artifact), namedWeights(artifact + ".weights");
   auto link = [](const PendingFile &to, const std::string &from) {
     return llvm::sys::fs::create_link("/proc/self/fd/" + llvm::Twine(to.fd()), from);
   };

@@ -26,6 +26,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -41,6 +42,10 @@ constexpr uint64_t kRegionWork = 1000;
 // Seconds, and pairs of runs at least, for a candidate and for the second measurement of the best one.
 constexpr double kTrySeconds = 0.04, kVerifySeconds = 0.15;
 constexpr size_t kTryPairs = 3, kVerifyPairs = 11;
+// Of the time that kernels take to compile as probes, and shares of all time, for what comes after measuring.
+constexpr double kBuildMargin = 2, kLeastRest = 0.1, kMostRest = 0.6;
+
+using Clock = std::chrono::steady_clock;
 
 std::string textOf(Attribute attribute) {
   std::string text;
@@ -87,6 +92,8 @@ private:
   void bindTensors(kernel::RegionOp region, Tensors &tensors) const;
   llvm::Expected<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<machine::CpuAttr> cpus,
                               const Tensors &tensors);
+  /// Whether the rest of the compile needs the time that is left.
+  bool isTimeOver() const;
   /// The variants that may run, the best first.
   SmallVector<machine::CpuAttr> possibleVariants() const;
 
@@ -98,6 +105,10 @@ private:
   unsigned measured = 0;
   std::string lastFailure; ///< of a measurement; empty: there was none
   uint64_t workShown = 0;  ///< of the current region, of kRegionWork
+  const Clock::time_point start = Clock::now();
+  size_t kernelCount = 0;  ///< different ones
+  double buildSeconds = 0; ///< of the probes with the generators' first choice,
+  unsigned built = 0;      ///< which are so many
 };
 
 ArrayAttr symbolsOf(kernel::RegionOp region) {
@@ -271,6 +282,17 @@ std::optional<Tuner::Decision> Tuner::lookup(kernel::RegionOp region, const std:
   return std::nullopt;
 }
 
+/// It compiles each kernel once more, for all variants, as the first probe of a kernel does: what that takes is known
+/// of those that were measured. Beside these are the host program and the file.
+bool Tuner::isTimeOver() const {
+  if (!options.end)
+    return false;
+  auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const double all = seconds(*options.end - start), left = seconds(*options.end - Clock::now());
+  const double rest = built ? kBuildMargin * buildSeconds / built * double(kernelCount) : 0;
+  return left < std::clamp(rest, kLeastRest * all, kMostRest * all) || all <= 0;
+}
+
 llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const std::string &key) {
   auto candidatesFor = [&](machine::CpuAttr cpu) { return codegen::getScheduleCandidates(region, cpu); };
   if (llvm::all_of(possibleVariants(), [&](machine::CpuAttr cpu) { return candidatesFor(cpu).size() < 2; }))
@@ -279,7 +301,10 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   bindTensors(region, tensors);
   kernel::ScheduleAttr first = candidatesFor(possibleVariants().front()).front();
   // With all variants: which one runs is the runtime's choice.
+  const Clock::time_point buildStart = Clock::now();
   llvm::Expected<Runner> byDefault = open(region, first, options.cpus, tensors);
+  buildSeconds += std::chrono::duration<double>(Clock::now() - buildStart).count();
+  ++built;
   if (!byDefault) {
     Decision decision;
     lastFailure = llvm::toString(byDefault.takeError());
@@ -307,10 +332,10 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     const uint64_t work = kRegionWork * number / candidates.size();
     progress::advance(work - std::exchange(workShown, work));
   };
-  for (auto [number, candidate] : llvm::enumerate(candidates)) {
-    if (number == 0)
-      continue;
-    showProgress(number);
+  size_t tried = 1;
+  for (; tried < candidates.size() && !isTimeOver(); ++tried) {
+    kernel::ScheduleAttr candidate = candidates[tried];
+    showProgress(tried);
     llvm::Expected<Runner> runner = open(region, candidate, *cpu, tensors);
     if (!runner) {
       if (log::isEnabled("schedule"))
@@ -346,11 +371,15 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     decision.outcome.text =
         llvm::formatv("measured: {0:f1} us instead of {1:f1} us ({2}, {3} threads): {4}", decision.outcome.us,
                       decision.outcome.defaultUs, variant, machine.threads, describeChange(first, best));
+  else if (tried < candidates.size())
+    decision.outcome.text = llvm::formatv("not tuned: {0} left time to measure {1} of its {2} schedules alone",
+                                          options.endReason, tried, candidates.size());
   else
     decision.outcome.text = llvm::formatv("measured: the default is the fastest of {0} schedules, {1:f1} us ({2}, {3} "
                                           "threads)",
                                           candidates.size(), decision.outcome.us, variant, machine.threads);
-  if (!options.database.empty()) {
+  // A part of the schedules says nothing to other compiles.
+  if (!options.database.empty() && tried == candidates.size()) {
     Record record;
     record.kernel = key;
     record.machine = machine.name;
@@ -382,6 +411,10 @@ llvm::Expected<Tuner::Decision> Tuner::decide(kernel::RegionOp region, const std
     decision.outcome.text = "not tuned: " + unknown;
     return decision;
   }
+  if (isTimeOver()) {
+    decision.outcome.text = "not tuned: " + options.endReason + " left no time to measure it";
+    return decision;
+  }
   return measure(region, key);
 }
 
@@ -408,6 +441,13 @@ llvm::Expected<TuneReport> Tuner::run() {
   SmallVector<kernel::RegionOp> regions;
   module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
   llvm::StringMap<Decision> known;
+  std::vector<std::string> texts;
+  llvm::StringSet<> different;
+  for (kernel::RegionOp region : regions) {
+    texts.push_back(region.getScheduleAttr() ? "" : keyText(region));
+    different.insert(texts.back());
+  }
+  kernelCount = different.size();
   progress::setWork(regions.size() * kRegionWork, regions.size());
   for (auto [number, region] : llvm::enumerate(regions)) {
     if (number)
@@ -415,7 +455,7 @@ llvm::Expected<TuneReport> Tuner::run() {
     report.regions.emplace_back();
     if (region.getScheduleAttr())
       continue;
-    std::string text = keyText(region);
+    const std::string &text = texts[number];
     auto found = known.find(text);
     if (found == known.end()) {
       llvm::Expected<Decision> decision = decide(region, text);

@@ -105,8 +105,8 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, mode, tuningDb,
                tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs,
                depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds,
-               allowHostOps, verbose, quiet, jobs, refit, isRefitRead, cacheDir, cacheSizeBytes, commandLine,
-               executable] = request;
+               allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime, maxSeconds,
+               cacheDir, cacheSizeBytes, commandLine, executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -138,6 +138,8 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   if (StringRef(mode).starts_with("max-autotune") || !tuningDb.empty()) {
     const std::string machine = tuningMachine.empty() ? autotune::describeMachine(tuningThreads).name : tuningMachine;
     builder.add("machine", machine).add("threads", tuningThreads);
+    // What is found by measuring depends on the time for it.
+    builder.add("time", StringRef(maxTime));
     std::unique_ptr<llvm::MemoryBuffer> file = tuningDb.empty() ? nullptr : tryToMap(tuningDb);
     builder.add("database", file ? file->getBuffer() : StringRef()).add("has database", !tuningDb.empty());
   }

@@ -343,7 +343,8 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   if (request.mode != "default" && isFor(machine::TargetKind::Cuda))
     assemble.graphs = StringRef(request.mode).ends_with("no-cudagraphs") ? TCRT_GRAPHS_OFF : TCRT_GRAPHS_AT_ONCE;
   assemble.options = describeOptions(request, isTuned);
-  assemble.sourceHash = hashModel(request.model);
+  hashing.reset();
+  assemble.sourceHash = modelHash.empty() ? hashModel(request.model) : modelHash;
   artifact::ArtifactSpec spec;
   for (auto [i, module] : llvm::enumerate(modules)) {
     AssembleOptions ofTarget = assemble;
@@ -360,21 +361,18 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   spec.externalWeights = request.externalWeights;
   if (!request.output.empty()) {
     int verified = kDone;
-    auto verify = [&](StringRef path) -> llvm::Error {
-      endStep(Phase::Artifact);
-      verified = verifyArtifact(path.str());
+    auto check = [&](StringRef path) -> llvm::Error {
+      if (request.verify) {
+        endStep(Phase::Artifact);
+        verified = verifyArtifact(path.str());
+      } else {
+        cache.take(path);
+      }
+      limits.done();
       return verified == kDone ? llvm::Error::success() : llvm::createStringError("--verify failed");
     };
-    auto keep = [&](StringRef path) -> llvm::Error {
-      cache.take(path);
-      return llvm::Error::success();
-    };
-    artifact::CheckArtifact check;
-    if (request.verify)
-      check = verify;
-    else if (cache.getStore())
-      check = keep;
-    llvm::Error error = artifact::writeArtifact(spec, request.output, check);
+    const bool looks = request.verify || cache.getStore() || limits.hasTime();
+    llvm::Error error = artifact::writeArtifact(spec, request.output, looks ? check : artifact::CheckArtifact());
     if (verified != kDone) {
       llvm::consumeError(std::move(error));
       return verified;
@@ -454,6 +452,8 @@ int Compiler::compile() {
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.getOrLoadDialect<machine::MachineDialect>();
+  if (std::string why = limits.begin(); !why.empty())
+    return fail(kMachine, "tc-compile: error: " + why);
   if (int code = checkRequest(&context))
     return code;
   auto release = llvm::make_scope_exit([&] { reference = nullptr; }); // before the context
@@ -500,6 +500,9 @@ int Compiler::compile() {
   endStep(Phase::Import);
   if (!module)
     return fail(kWrongUse, llvm::toString(module.takeError()));
+  // Beside all else: a model of a gigabyte takes half a second.
+  if (jobs > 1 && request.compileTo == Phase::Artifact && !explainsOnly())
+    hashing = Thread::start([this] { modelHash = hashModel(request.model); });
   if (isMlir && (*module)->getBody()->empty())
     return fail(kWrongUse, request.model + ": error: the module is empty; expected functions of some phase");
   Phase from = isMlir ? detectPhase(**module) : Phase::Import;

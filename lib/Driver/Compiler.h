@@ -13,6 +13,7 @@
 #include "ArtifactCache.h"
 #include "DebugFolder.h"
 #include "Explain.h"
+#include "Limits.h"
 #include "RunArtifact.h"
 #include "SummaryText.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
@@ -47,7 +48,7 @@ public:
   /// `files`: gets those that the model names.
   Compiler(const CompileRequest &request, llvm::raw_ostream &errors, ArtifactCache &cache, std::set<std::string> &files)
       : request(request), errors(errors), cache(cache), files(files), reproducer(request), bar(!request.verbose),
-        start(Clock::now()) {}
+        limits(request), start(Clock::now()) {}
   int run();
 
 private:
@@ -116,6 +117,7 @@ private:
   std::optional<DebugFolder> folder;
   Reproducer reproducer;
   progress::Bar bar;
+  Limits limits;                                                 ///< its sentences are the reproducer's
   std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
   bool quiet = false;                                            ///< collect errors only
   Clock::time_point start, stepStart;
@@ -126,7 +128,9 @@ private:
   double seconds = 0;        ///< from the start to the end of the last phase
   llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
   std::mutex printedMutex;   ///< passes run in parallel
-  std::string summary;       ///< of the artifact that was written, without its time
+  std::string modelHash;     ///< of hashModel
+  std::unique_ptr<Thread> hashing;
+  std::string summary; ///< of the artifact that was written, without its time
 };
 
 } // namespace tc::driver

@@ -8,6 +8,7 @@
 
 #include "tc/Artifact/Reader.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Format/Sha256.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/MappedFiles.h"
 
@@ -189,8 +190,11 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
 
 std::string tc::driver::hashModel(const std::string &path) {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
-  if (file)
-    return contentHash(ArrayRef<char>((*file)->getBufferStart(), (*file)->getBufferSize()));
+  uint8_t digest[32];
+  if (file) {
+    tcrt_sha256((*file)->getBufferStart(), (*file)->getBufferSize(), digest);
+    return llvm::toHex(digest, /*LowerCase=*/true);
+  }
   llvm::consumeError(file.takeError());
   return "";
 }

@@ -30,7 +30,7 @@ llvm::json::Object describeCode(mlir::ModuleOp module);
 llvm::json::Object describeOptions(const CompileRequest &request, bool isTuned);
 /// The same for people, as command lines have them; `checksBounds` may come from the module.
 std::vector<std::string> describeFlags(const CompileRequest &request, bool checksBounds);
-/// The content hash of a model's file; empty where it cannot be read any more.
+/// The SHA-256 of a model's file; empty where it cannot be read any more.
 std::string hashModel(const std::string &path);
 /// Gives `request` the options that the artifact request.refit was compiled with. A sentence where they do not stand in
 /// it, or cannot be followed, or the request has others; empty: done.

@@ -6,6 +6,10 @@
 
 #include "tc/Driver/Reproducer.h"
 
+#include "tc/Support/ChildProcess.h"
+#include "tc/Support/Progress.h"
+#include "tc/Support/TemporaryPath.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Path.h"
@@ -49,6 +53,12 @@ void beginEnd(int code) {
     pause();
 }
 
+/// What must not outlive this process: files that are on their way, and programs that it waits for.
+void removeTraces() {
+  tc::TemporaryPath::removeAll();
+  sys::RunInterruptHandlers();
+}
+
 /// Of operator new, and of what LLVM allocates by malloc.
 void onOutOfMemory() {
   beginEnd(kMachine);
@@ -56,7 +66,7 @@ void onOutOfMemory() {
     reproducer->reportOutOfMemory();
   else
     print("tc-compile: error: no memory left; give tc-compile more memory\n");
-  sys::RunInterruptHandlers();
+  removeTraces();
   _exit(kMachine);
 }
 
@@ -87,6 +97,16 @@ void onCrash(int) {
 }
 
 } // namespace
+
+void tc::driver::endOutOfTime() {
+  beginEnd(kMachine);
+  progress::clear();
+  killChildren();
+  if (const Reproducer *reproducer = active)
+    reproducer->reportOutOfTime();
+  removeTraces();
+  _exit(kMachine);
+}
 
 void tc::driver::installCrashHandler() {
   // A stack of its own: recursion that is too deep leaves none.
@@ -127,10 +147,16 @@ void Reproducer::setTarget(machine::TargetKind kind) { target = kind; }
 // Everything that a signal handler needs is made here.
 void Reproducer::setPhase(Phase phase) {
   canWrite = false;
-  crashed = request.model + ": error: internal error: tc-compile crashed in phase " + getName(phase).str() +
+  const std::string where = " in phase " + getName(phase).str();
+  crashed = request.model + ": error: internal error: tc-compile crashed" + where +
             "; this is a defect of tc, please report it with the model and this command: " + request.commandLine + "\n";
-  outOfMemory = request.model + ": error: no memory left in phase " + getName(phase).str() +
-                "; give tc-compile more memory, fewer threads (--jobs), or compile a smaller model\n";
+  outOfMemory = request.model + ": error: " +
+                (request.maxMemoryBytes ? "the memory of --max-compile-memory " + request.maxMemory + " is used up" +
+                                              where + "; allow more memory"
+                                        : "no memory left" + where + "; give tc-compile more memory") +
+                ", fewer threads (--jobs), or compile a smaller model\n";
+  outOfTime = request.model + ": error: the time of --max-compile-time " + request.maxTime + " is over" + where +
+              "; allow more time" + (request.verify ? ", leave --verify out" : "") + ", or compile a smaller model\n";
   if (phase == Phase::Import || request.executable.empty())
     return;
   command = {"tc-compile", request.model, "-o", path, "--precision", request.precision};
@@ -192,6 +218,7 @@ bool Reproducer::write() const {
 }
 
 void Reproducer::reportOutOfMemory() const { print(outOfMemory); }
+void Reproducer::reportOutOfTime() const { print(outOfTime); }
 
 void Reproducer::reportCrash() const {
   print(crashed);

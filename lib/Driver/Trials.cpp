@@ -44,6 +44,8 @@ int Compiler::tune(ModuleOp module) {
   tuning.machine = request.tuningMachine;
   tuning.threads = request.tuningThreads;
   tuning.cpus = cpus;
+  tuning.end = limits.getEnd();
+  tuning.endReason = "--max-compile-time " + request.maxTime;
   if (tunes())
     showStage("tuning", kTuneShare);
   auto build = [&](ModuleOp probe, ArrayRef<machine::CpuAttr> cpus) {

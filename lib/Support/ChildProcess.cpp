@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -126,6 +128,16 @@ std::optional<std::string> tc::runInChild(const ChildLimits &limits, llvm::funct
   if (!complete || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return std::nullopt;
   return result;
+}
+
+void tc::killChildren() {
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error)) {
+    std::ifstream children(task->path() / "children");
+    for (pid_t child; children >> child;)
+      kill(child, SIGKILL);
+  }
 }
 
 ProgramResult tc::runProgram(const ChildLimits &limits, const std::vector<std::string> &words) {

@@ -7,6 +7,7 @@
 #include "tc/Support/OutputFile.h"
 #include "tc/Format/Error.h"
 #include "tc/Format/File.h"
+#include "tc/Support/TemporaryPath.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -40,6 +41,9 @@ Error tc::writeOutputFile(StringRef path, function_ref<void(raw_ostream &)> writ
   tcrt_output_t output;
   if (tcrt_output_open(path.str().c_str(), &output) != TCRT_OK)
     return lastError();
+  std::optional<TemporaryPath> named;
+  if (output.temporary)
+    named.emplace(output.temporary);
   raw_fd_ostream stream(output.fd, /*shouldClose=*/false);
   write(stream);
   stream.flush();

@@ -35,7 +35,10 @@ const char *const examplesAndCodes = R"(Examples:
   tc-compile a.onnx b.pt2 -o artifacts/ --config tc.json   several models, with options that stand in a file
 
 Exit codes: 0 done; 1 wrong use, unreadable or ill-formed input; 2 the model needs what tc lacks; 3 --verify found a
-difference; 5 this machine cannot do it, or no memory is left; 6 internal error)";
+difference; 5 this machine cannot do it, no memory is left, or a limit is reached; 6 internal error)";
+
+/// What --max-compile-time takes.
+constexpr double kLeastSeconds = 1e-3, kMostSeconds = 1e9;
 
 std::vector<std::string> splitNames(llvm::StringRef names) {
   std::vector<std::string> result;
@@ -176,6 +179,16 @@ int main(int argc, char **argv) {
   option->type_name("ARTIFACT")->group("Speed");
   app.setExtensions(option, {"bin"});
 
+  const char *limits = "Limits";
+  app.add_option("--max-compile-memory", request.maxMemory,
+                 "memory that it may take: 500M, 4G; a model that needs more is refused, with exit code 5")
+      ->type_name("SIZE")
+      ->group(limits);
+  app.add_option("--max-compile-time", request.maxTime,
+                 "seconds that it may take, with --verify; measuring schedules stops in time for the rest")
+      ->type_name("SECONDS")
+      ->group(limits);
+
   const char *caching = "Cache";
   std::string cacheSize = readEnvironment("TC_CACHE_SIZE");
   request.cacheDir = readEnvironment("TC_CACHE_DIR");
@@ -242,6 +255,23 @@ int main(int argc, char **argv) {
       return tc::driver::kWrongUse;
     }
     request.cacheSizeBytes = *bytes;
+  }
+  if (!request.maxMemory.empty()) {
+    std::optional<uint64_t> bytes = tc::cache::parseSize(request.maxMemory);
+    if (!bytes) {
+      std::cerr << "tc-compile: error: --max-compile-memory " << request.maxMemory
+                << " is no size; give one such as 500M or 4G\n";
+      return tc::driver::kWrongUse;
+    }
+    request.maxMemoryBytes = *bytes;
+  }
+  if (!request.maxTime.empty()) {
+    if (llvm::StringRef(request.maxTime).getAsDouble(request.maxSeconds) ||
+        !(request.maxSeconds >= kLeastSeconds && request.maxSeconds <= kMostSeconds)) {
+      std::cerr << "tc-compile: error: --max-compile-time " << request.maxTime
+                << " is no time; give seconds, such as 30 or 0.5\n";
+      return tc::driver::kWrongUse;
+    }
   }
   request.explain = explain->count() > 0;
   if (const CLI::Option *config = app.get_config_ptr(); config->count() > 0)

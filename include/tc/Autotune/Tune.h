@@ -16,6 +16,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ struct TuneOptions {
   std::string machine;
   /// Of a run; 0: one per usable core.
   unsigned threads = 0;
+  /// When all that is compiled has to be done; measuring stops early enough for the rest. Nullopt: whenever it is.
+  std::optional<std::chrono::steady_clock::time_point> end;
+  /// What `end` comes from: "--max-compile-time 60".
+  std::string endReason;
   /// The CPU variants that are compiled, the best last.
   llvm::SmallVector<machine::CpuAttr> cpus;
 };

@@ -5,7 +5,8 @@
 // contract:
 //
 //   0 done; 1 wrong use, unreadable or ill-formed input, I/O error; 2 a valid model needs what tc lacks; 3 --verify
-//   found a difference; 5 this machine cannot run what --verify is to run; 6 internal error.
+//   found a difference; 5 this machine cannot run what --verify is to run, or a limit of memory or time is
+//   reached (the process ends then); 6 internal error.
 //
 // An error leaves no partial file. Options that change nothing for this model and these targets are refused, or named
 // in a warning. An artifact that was written is summed up in one line, unless the request is quiet. Not thread safe
@@ -55,7 +56,11 @@ struct CompileRequest {
   unsigned jobs = 0;
   std::string refit;        ///< an artifact, whose options and code are taken; empty: none
   bool isRefitRead = false; ///< the options are its already
-  std::string cacheDir;     ///< folder of earlier results; empty: none are used or kept
+  std::string maxMemory;    ///< --max-compile-memory as it was given, for its sentence
+  uint64_t maxMemoryBytes = 0;
+  std::string maxTime;   ///< the same of --max-compile-time
+  double maxSeconds = 0; ///< 0: any
+  std::string cacheDir;  ///< folder of earlier results; empty: none are used or kept
   uint64_t cacheSizeBytes = uint64_t(4) << 30;
   /// As it was typed, for the report of an internal error.
   std::string commandLine;

@@ -19,6 +19,9 @@ namespace tc::driver {
 /// Reports crashes of this process from now on, in whatever threads and however many, and memory that is used up.
 void installCrashHandler();
 
+/// Ends the process because --max-compile-time is over: a sentence, exit code 5, and nothing is left behind.
+[[noreturn]] void endOutOfTime();
+
 /// What is compiled now, and how to do it again. One lives at a time.
 class Reproducer {
 public:
@@ -37,11 +40,13 @@ public:
   void reportCrash() const;
   /// Says that there is no memory left. Allocates none.
   void reportOutOfMemory() const;
+  /// Says that the time which a compile may take is over.
+  void reportOutOfTime() const;
 
 private:
   const CompileRequest &request;
   machine::TargetKind target = machine::TargetKind::Cpu;
-  std::string path, note, crashed, outOfMemory;
+  std::string path, note, crashed, outOfMemory, outOfTime;
   std::vector<std::string> command;
   std::vector<const char *> argv;
   volatile bool canWrite = false;

@@ -53,6 +53,9 @@ struct ProgramResult {
 /// `moreBytes` of address space in all; 0: any.
 ProgramResult runProgram(const ChildLimits &limits, const std::vector<std::string> &words);
 
+/// Kills the processes that this one has started, by whatever way, and that have not ended.
+void killChildren();
+
 } // namespace tc
 
 #endif // TC_SUPPORT_CHILDPROCESS_H

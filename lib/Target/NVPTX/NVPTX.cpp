@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Support/TemporaryPath.h"
 #include "tc/Target/Optimize.h"
 #include "tc/Target/Target.h"
 
@@ -137,6 +138,7 @@ llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
   if (failed)
     return llvm::createStringError(failed, "cannot make a temporary file for ptxas: " + failed.message());
   llvm::FileRemover removeSource(source), removeCubin(cubin), removeLog(log);
+  const TemporaryPath named(source.str().str()), namedCubin(cubin.str().str()), namedLog(log.str().str());
   {
     std::error_code error;
     llvm::raw_fd_ostream stream(source, error);

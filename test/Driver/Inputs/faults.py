@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compile and run while the system refuses something.
 
-usage: faults.py threads|memory|disk|killed|crashes|modules FOLDER
+usage: faults.py threads|memory|allowed_memory|allowed_time|disk|killed|crashes|modules FOLDER
 """
 import ctypes
+import json
 import os
 import re
 import resource
@@ -69,6 +70,66 @@ def memory():
     assert codes == {0, 5}, codes
     code, text = run(["tc-run", "--help"], stdout=subprocess.DEVNULL)
     assert code == 0
+
+
+def allowed_memory():
+    """--max-compile-memory is kept: done, or exit code 5 and a sentence; nothing is left behind."""
+    codes = set()
+    before = files()
+    for mebibytes in (1, 40, 60, 70, 80, 90, 100, 150, 2000):
+        code, text = run(COMPILE + ["--jobs", "2", "--max-compile-memory", f"{mebibytes}M"])
+        codes.add(code)
+        assert code in (0, 5), (mebibytes, code, text)
+        assert code == 0 or text.startswith(f"model.onnx: error: the memory of --max-compile-memory {mebibytes}M is used up in phase "), (
+            mebibytes,
+            text,
+        )
+        if code == 0:
+            os.remove("out.bin")
+        assert files() == before, files()
+    assert codes == {0, 5}, codes
+    for wrong in ("0", "many", "5Q", "-1M"):
+        code, text = run(COMPILE + ["--max-compile-memory=" + wrong])
+        assert code == 1 and "is no size; give one such as 500M or 4G" in text, (wrong, code, text)
+
+
+def allowed_time():
+    """--max-compile-time is kept, also by what verifies; measuring stops before it, and what it found is used."""
+    os.environ["TMPDIR"] = os.getcwd()
+    before = files()
+    start = time.monotonic()
+    run(COMPILE)
+    whole = time.monotonic() - start
+    expected = open("out.bin", "rb").read()
+    codes = set()
+    for share in (0.01, 0.5, 0.8, 0.9, 1, 1.5, 20):
+        for more in ([], ["--verify"]) if share > 0.9 else ([],):
+            with open("out.bin", "wb") as f:
+                f.write(b"old")
+            seconds = f"{whole * share:.3f}"
+            start = time.monotonic()
+            code, text = run(COMPILE + ["--max-compile-time", seconds, *more])
+            took = time.monotonic() - start
+            codes.add(code)
+            assert code in (0, 5) and (code == 5 or share > 0.4), (share, code, text)
+            assert open("out.bin", "rb").read() == (b"old" if code else expected), (share, code)
+            assert code == 0 or took < whole * share + 1, (share, took)
+            assert code == 0 or f"model.onnx: error: the time of --max-compile-time {seconds} is over in phase " in text, text
+            os.remove("out.bin")
+            assert files() == before, (share, files())
+    assert codes == {0, 5}, codes
+    # To measure all takes eight times as long as to compile.
+    tune = COMPILE + ["--dim", "n=32", "--mode", "max-autotune", "--tuning-db", "db.json", "--max-compile-time"]
+    code, text = run(tune + [f"{5 * whole:.1f}"])
+    assert code == 0 and f"--max-compile-time {5 * whole:.1f} left" in text and os.path.exists("out.bin"), (code, text)
+    # What was measured in part is not kept, and the rest is measured another time.
+    with open("db.json") as f:
+        assert len(json.load(f)["records"]) < 12
+    code, text = run(tune + ["2000"])
+    assert code == 0 and "left" not in text, (code, text)
+    for wrong in ("0", "soon", "-1", "nan", "inf", "1e300"):
+        code, text = run(COMPILE + ["--max-compile-time=" + wrong])
+        assert code == 1 and "is no time; give seconds, such as 30 or 0.5" in text, (wrong, code, text)
 
 
 def disk():
