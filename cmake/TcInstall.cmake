@@ -24,11 +24,12 @@ install(FILES ${CMAKE_BINARY_DIR}/tcrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pk
 
 # Opened at run time, so that no package file names it.
 install(TARGETS tcrt_host COMPONENT host)
+install(FILES ${CMAKE_SOURCE_DIR}/include/tcrt/verify.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcrt COMPONENT host)
 set_target_properties(tcrt_host_shared PROPERTIES INSTALL_RPATH "$ORIGIN")
 target_link_options(tcrt_host_shared PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS tcrt_host_shared RUNTIME_DEPENDENCY_SET tc_tools COMPONENT host)
 
-foreach(tool tc-compile tc-run tc-bench tc-cache tc-refit tc-reduce tc-compare tc-inspect tc-opt)
+foreach(tool tc-compile tc-run tc-bench tc-cache tc-refit tc-sign tc-reduce tc-compare tc-inspect tc-opt)
   if(TARGET ${tool})
     set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
       INSTALL_RPATH_USE_LINK_PATH ON) # of LLVM

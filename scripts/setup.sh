@@ -17,7 +17,7 @@ packages=(
   libprotobuf-dev protobuf-compiler          # the ONNX library
   libcli11-dev nlohmann-json3-dev catch2     # command lines, JSON, unit tests
   zlib1g-dev libzstd-dev                     # what LLVM's CMake package asks for
-  libre2-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev   # libtcrt-host
+  libre2-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev libssl-dev   # libtcrt-host; libssl-dev: tc-sign, too
   ninja-build git ca-certificates python3 python3-venv
 )
 

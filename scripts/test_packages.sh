@@ -58,7 +58,7 @@ check() {
     tc-inspect digits.bin > /dev/null
     tc-compile $model/model.onnx -o fused.mlir --compile-to=fuse -q && tc-opt fused.mlir > /dev/null
     tc-bench digits.bin --seconds 0 --peers none --html page.html > /dev/null && test -s page.html
-    for tool in tc-compile tc-run tc-inspect tc-bench tc-cache tc-refit tc-reduce tc-compare tc-opt; do
+    for tool in tc-compile tc-run tc-inspect tc-bench tc-cache tc-refit tc-sign tc-reduce tc-compare tc-opt; do
       test -s $2/share/man/man1/\$tool.1 -o -s $2/share/man/man1/\$tool.1.gz
       source $2/share/bash-completion/completions/\$tool
       complete -p \$tool > /dev/null

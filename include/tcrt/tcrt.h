@@ -113,6 +113,13 @@ typedef struct tcrt_model_options_t {
   uint64_t function_count;
   int cpu_instead; /**< with a GPU as `device`: where it cannot be used (no GPU, no driver, no code for it) variants for
                       CPUs are chosen, and the log says why. tcrt_model_variant tells the device of a variant */
+  /** Decides whether an artifact is accepted, from all of its bytes, before anything in them is used; it holds the hash
+   * of its weights file, which is checked, too. A file is then not mapped but read into memory of the model's own, so
+   * that what is accepted is what runs, whoever writes to the file meanwhile. Other results than TCRT_OK refuse it:
+   * `why` gets the sentence, without the file's name. tcrt/verify.h has one for Ed25519 signatures. */
+  tcrt_status_t (*verify)(void *user, const char *name, const void *data, uint64_t size_bytes, char *why,
+                          uint64_t why_bytes);
+  void *verify_user;
 } tcrt_model_options_t;
 
 /** Maps the artifact at `path`. `options` may be NULL. The caller closes the model. */

@@ -192,6 +192,8 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   tcrt_model_options_t modelOptions = {};
   modelOptions.size = sizeof modelOptions;
   modelOptions.verify_weights = options.verifyWeights;
+  modelOptions.verify = options.verify;
+  modelOptions.verify_user = options.verifyUser;
   modelOptions.device = options.isCuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
   modelOptions.device_index = options.deviceIndex;
   modelOptions.cpu_instead = options.isCpuAllowed;

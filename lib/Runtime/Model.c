@@ -292,8 +292,10 @@ tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_
   if (!loaded)
     return no_memory(model->name);
   loaded->driver = variant.device == TCRT_DEVICE_CUDA ? &tcrt_cuda_driver : &tcrt_cpu_driver;
+  /* Bytes that were accepted are those of the copy, not of the file. */
+  const int fd = model->options.verify ? -1 : model->fd;
   tcrt_status_t status =
-      tcrt_elf_load(c->data + section->offset, section->size, model->name, name, model->fd,
+      tcrt_elf_load(c->data + section->offset, section->size, model->name, name, fd,
                     (uint64_t)(c->data - (const uint8_t *)model->mapping) + section->offset, &loaded->image);
   if (status != TCRT_OK) {
     free(loaded);
@@ -407,6 +409,41 @@ static tcrt_status_t check_options(const char *name, const tcrt_model_options_t 
   return TCRT_OK;
 }
 
+/* Page-aligned memory of the model's own, into `mapping`. */
+static tcrt_status_t own_memory(tcrt_model_t *model, uint64_t size_bytes, void **mapping, uint64_t *mapping_bytes) {
+  if (size_bytes == 0)
+    return TCRT_OK;
+  void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory for the artifact (%llu bytes)", model->name,
+                     (unsigned long long)size_bytes);
+  *mapping = memory;
+  *mapping_bytes = size_bytes;
+  return TCRT_OK;
+}
+
+/* The bytes of an open file: mapped, or where the caller decides whether they are accepted, a copy that stays what it
+ * is. */
+static tcrt_status_t take_file(tcrt_model_t *model, const char *path, int fd, uint64_t size_bytes, void **mapping,
+                               uint64_t *mapping_bytes) {
+  if (size_bytes == 0)
+    return TCRT_OK;
+  if (model->options.verify) {
+    tcrt_status_t status = own_memory(model, size_bytes, mapping, mapping_bytes);
+    if (status == TCRT_OK)
+      status = tcrt_file_read(fd, path, 0, *mapping, size_bytes);
+    if (status == TCRT_OK)
+      mprotect(*mapping, size_bytes, PROT_READ);
+    return status;
+  }
+  void *mapped = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (mapped == MAP_FAILED)
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the file cannot be mapped: %s", path, strerror(errno));
+  *mapping = mapped;
+  *mapping_bytes = size_bytes;
+  return TCRT_OK;
+}
+
 /* Maps FILE.weights and checks that it belongs to the artifact. */
 static tcrt_status_t map_weights(tcrt_model_t *model) {
   tcrt_container_t *c = &model->container;
@@ -436,18 +473,17 @@ static tcrt_status_t map_weights(tcrt_model_t *model) {
                        "copy or compile both again",
                        path, model->name, (long long)size_bytes, (unsigned long long)bytes);
   } else {
-    void *mapping = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapping == MAP_FAILED) {
-      status = tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the file cannot be mapped: %s", path, strerror(errno));
-    } else {
-      model->weights_mapping = mapping;
-      model->weights_mapping_bytes = bytes;
-      c->weights = (const uint8_t *)mapping + TCRT_SECTION_ALIGN;
-      const tcrt_weights_header_t *header = mapping;
+    status = take_file(model, path, fd, bytes, &model->weights_mapping, &model->weights_mapping_bytes);
+    if (status == TCRT_OK) {
+      c->weights = (const uint8_t *)model->weights_mapping + TCRT_SECTION_ALIGN;
+      const tcrt_weights_header_t *header = model->weights_mapping;
       uint8_t digest[32];
       int fits = memcmp(header->magic, TCRT_WEIGHTS_MAGIC, TCRT_MAGIC_SIZE) == 0 &&
                  memcmp(&header->weights, c->weights_file, sizeof header->weights) == 0;
-      if (fits && model->options.verify_weights) {
+      /* All of its bytes are known then. */
+      for (size_t i = sizeof *header; fits && model->options.verify && i < TCRT_SECTION_ALIGN; ++i)
+        fits = ((const uint8_t *)header)[i] == 0;
+      if (fits && (model->options.verify_weights || model->options.verify)) {
         tcrt_sha256(c->weights, c->weights_size, digest);
         fits = memcmp(digest, c->weights_file->sha256, sizeof digest) == 0;
       }
@@ -507,10 +543,23 @@ static tcrt_status_t choose_usable_part(tcrt_model_t *model, uint32_t flags) {
   return status;
 }
 
+/* Asks the caller whether the bytes are accepted. */
+static tcrt_status_t verify(tcrt_model_t *model, const void *data, uint64_t size_bytes) {
+  if (!model->options.verify)
+    return TCRT_OK;
+  char why[1024] = "it is not accepted";
+  tcrt_status_t status =
+      model->options.verify(model->options.verify_user, model->name, data, size_bytes, why, sizeof why);
+  why[sizeof why - 1] = 0;
+  return status == TCRT_OK ? TCRT_OK : tcrt_fail(status, "%s: error: %s", model->name, why);
+}
+
 /* Checks the bytes and finishes `model`, which is closed on failure. */
 static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size_bytes, tcrt_model_t **result) {
   uint32_t flags = TCRT_PARSE_HASHES | (model->options.verify_weights ? TCRT_PARSE_ALL_HASHES : 0);
-  tcrt_status_t status = tcrt_container_parse(data, size_bytes, model->name, flags, &model->container);
+  tcrt_status_t status = verify(model, data, size_bytes);
+  if (status == TCRT_OK)
+    status = tcrt_container_parse(data, size_bytes, model->name, flags, &model->container);
   if (status == TCRT_OK)
     status = choose_usable_part(model, flags);
   if (status == TCRT_OK)
@@ -547,33 +596,13 @@ static tcrt_status_t open_file(const char *path, const tcrt_model_options_t *opt
     return no_memory(path);
   uint64_t size_bytes;
   status = tcrt_file_open(path, UINT64_MAX, NULL, &model->fd, &size_bytes);
-  if (status == TCRT_OK && size_bytes > 0) {
-    model->mapping_bytes = size_bytes;
-    model->mapping = mmap(NULL, model->mapping_bytes, PROT_READ, MAP_PRIVATE, model->fd, 0);
-    if (model->mapping == MAP_FAILED) {
-      model->mapping = NULL;
-      status = tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the file cannot be mapped: %s", path, strerror(errno));
-    }
-  }
+  if (status == TCRT_OK)
+    status = take_file(model, path, model->fd, size_bytes, &model->mapping, &model->mapping_bytes);
   if (status != TCRT_OK) {
     tcrt_model_close(model);
     return status;
   }
   return finish(model, model->mapping, model->mapping_bytes, result);
-}
-
-/* Page-aligned memory of the model's own. */
-static tcrt_status_t own_memory(tcrt_model_t *model, uint64_t size_bytes) {
-  if (size_bytes == 0)
-    return TCRT_OK;
-  model->mapping = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (model->mapping == MAP_FAILED) {
-    model->mapping = NULL;
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory for the artifact (%llu bytes)", model->name,
-                     (unsigned long long)size_bytes);
-  }
-  model->mapping_bytes = size_bytes;
-  return TCRT_OK;
 }
 
 tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **model) {
@@ -594,7 +623,7 @@ static tcrt_status_t open_memory(const void *data, uint64_t size_bytes, const ch
   if (!model)
     return no_memory(name ? name : "(memory)");
   if ((uintptr_t)data % TCRT_SECTION_ALIGN != 0) {
-    status = own_memory(model, size_bytes);
+    status = own_memory(model, size_bytes, &model->mapping, &model->mapping_bytes);
     if (status != TCRT_OK) {
       tcrt_model_close(model);
       return status;
@@ -625,7 +654,7 @@ static tcrt_status_t open_reader(const tcrt_reader_t *reader, const char *name, 
   tcrt_model_t *model = new_model(name ? name : "(reader)", options);
   if (!model)
     return no_memory(name ? name : "(reader)");
-  status = own_memory(model, reader->size_bytes);
+  status = own_memory(model, reader->size_bytes, &model->mapping, &model->mapping_bytes);
   const uint64_t piece = UINT64_C(64) << 20;
   for (uint64_t at = 0; status == TCRT_OK && at < reader->size_bytes; at += piece) {
     uint64_t bytes = reader->size_bytes - at < piece ? reader->size_bytes - at : piece;

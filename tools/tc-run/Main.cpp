@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Options.h"
+#include "Verifier.h"
 #include "tc/Run/Compare.h"
 #include "tc/Run/Dump.h"
 #include "tc/Run/Npz.h"
@@ -35,7 +36,8 @@ namespace {
 
 class Runner {
 public:
-  explicit Runner(const Options &options) : options(options), session(sessionOptions(options, trace)) {}
+  explicit Runner(const Options &options)
+      : options(options), verifier(options.verifyKey), session(sessionOptions(options, trace, verifier)) {}
 
   int run() {
     if (!options.inputs.empty())
@@ -72,7 +74,7 @@ public:
   }
 
 private:
-  static SessionOptions sessionOptions(const Options &options, Trace &trace) {
+  static SessionOptions sessionOptions(const Options &options, Trace &trace, const Verifier &verifier) {
     SessionOptions result;
     result.artifact = options.artifact;
     result.variant = options.variant;
@@ -82,6 +84,7 @@ private:
     result.deviceIndex = options.deviceIndex;
     result.isCpuAllowed = options.isCpuAllowed;
     result.verifyWeights = options.verifyWeights;
+    verifier.apply(result);
     result.profile = options.profile                              ? TCRT_PROFILE_KERNELS
                      : options.isCuda && options.benchmarkSeconds ? TCRT_PROFILE_RUNS
                                                                   : TCRT_PROFILE_OFF;
@@ -406,6 +409,7 @@ private:
 
   const Options &options;
   Trace trace; ///< before the session, whose context calls it
+  Verifier verifier;
   Session session;
   nlohmann::ordered_json json; ///< of --json
 };

@@ -66,6 +66,8 @@ tc::ToolText tc::run::describeTool() {
       .choices = {"on", "at-once", "off"};
   add(machine, "--variant", "NAME", "run this variant whatever the machine's best");
   add(machine, "--verify-weights", "", "check the weights' hash, too");
+  add(machine, "--verify-key", "KEY.pub",
+      "run only what was signed with this key, or with one of those in the file (tc-sign)");
   add(machine, "--custom-op", "FILE.so",
       "a library with functions of custom operators (tcrt/function.h); can be repeated")
       .isRepeated = true;
@@ -258,6 +260,10 @@ Options tc::run::parseOptions(int argc, char **argv) {
       options.usage = value();
     } else if (name == "--verify-weights") {
       options.verifyWeights = flag();
+    } else if (name == "--verify-key") {
+      options.verifyKey = value();
+      if (options.verifyKey.empty())
+        fail("--verify-key takes the file of a public key");
     } else if (name == "--tune") {
       fail("there is no option --tune, because schedules are measured when a model is compiled: tc-compile --mode "
            "max-autotune");

@@ -46,6 +46,7 @@ struct Options {
   std::string trace; ///< of the profile's runs
   std::string usage; ///< what the runtime counted
   bool verifyWeights = false;
+  std::string verifyKey; ///< a file with public keys
   bool help = false;
   bool version = false;
   std::string generated; ///< what --generate prints

@@ -44,6 +44,10 @@ struct SessionOptions {
   int32_t deviceIndex = 0;
   bool isCpuAllowed = false; ///< where the GPU cannot be used
   bool verifyWeights = false;
+  /// As in tcrt_model_options_t.
+  tcrt_status_t (*verify)(void *user, const char *name, const void *data, uint64_t size_bytes, char *why,
+                          uint64_t why_bytes) = nullptr;
+  void *verifyUser = nullptr;
   int profile = TCRT_PROFILE_OFF;   ///< TCRT_PROFILE_*
   int graphs = TCRT_GRAPHS_DEFAULT; ///< TCRT_GRAPHS_*
   /// As in tcrt_context_options_t.
