@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/JSON.h"
 #include <map>
 #include <set>
@@ -554,7 +555,7 @@ void Assembler::addManifest() {
     hostFunctions.push_back(Object{{"name", name}, {"library", libraryOf(name)}});
   Object model;
   if (!options.sourceHash.empty())
-    model["hash"] = options.sourceHash;
+    model["sha256"] = options.sourceHash;
   if (auto producer = module->getAttrOfType<StringAttr>("tc.producer"))
     model["producer"] = producer.getValue();
   if (auto metadata = module->getAttrOfType<DictionaryAttr>("tc.metadata")) {
@@ -564,13 +565,16 @@ void Assembler::addManifest() {
         entries[llvm::json::fixUTF8(entry.getName().strref())] = llvm::json::fixUTF8(text.getValue());
     model["metadata"] = std::move(entries);
   }
-  Object manifest{{"producer", Object{{"name", "tc"}, {"version", TC_VERSION_STRING}}},
-                  {"model", std::move(model)},
-                  {"functions", std::move(described)},
-                  {"variants", std::move(variants)},
-                  {"kernels", std::move(kernels)},
-                  {"host_functions", std::move(hostFunctions)},
-                  {"flags", std::move(flags)}};
+  // What the code comes from, beside tc.
+  Object libraries{{"LLVM", LLVM_VERSION_STRING}};
+  Object manifest{
+      {"producer", Object{{"name", "tc"}, {"version", TC_VERSION_STRING}, {"libraries", std::move(libraries)}}},
+      {"model", std::move(model)},
+      {"functions", std::move(described)},
+      {"variants", std::move(variants)},
+      {"kernels", std::move(kernels)},
+      {"host_functions", std::move(hostFunctions)},
+      {"flags", std::move(flags)}};
   if (!options.options.empty()) {
     manifest["options"] = Object(options.options);
     manifest["code"] = driver::describeCode(module);

@@ -16,6 +16,7 @@
 #include "tc/Dialect/Host/IR/CudaGraphs.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Driver/Version.h"
 #include "tc/Functions/Store.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -29,6 +30,9 @@ using namespace mlir;
 using namespace tc;
 using llvm::json::Array;
 using llvm::json::Object;
+
+/// Of the JSON form; docs/explain.schema.json says when it rises.
+static constexpr int64_t kExplainSchemaVersion = 1;
 
 /// What a strategy does, for readers who know no schedules; "" for one without a line.
 static StringRef describeStrategy(StringRef strategy) {
@@ -312,7 +316,10 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
     entry["nodes"] = std::move(all);
     unsupported.push_back(std::move(entry));
   }
-  Object object{{"model", llvm::json::fixUTF8(model)},
+  // docs/explain.schema.json describes them.
+  Object object{{"schema_version", kExplainSchemaVersion},
+                {"producer", Object{{"name", "tc"}, {"version", TC_VERSION_STRING}}},
+                {"model", llvm::json::fixUTF8(model)},
                 {"supported", report.unsupported.empty()},
                 {"unsupported", std::move(unsupported)},
                 {"kernel_count", int64_t(kernels.size())},

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Artifact.h"
+#include "Sbom.h"
 #include "Usage.h"
 
 #include "tc/Artifact/Reader.h"
@@ -75,6 +76,17 @@ int showArtifact(const std::string &path, bool asJson, bool guards, bool allKern
   return 0;
 }
 
+int showSbom(const std::string &path) {
+  llvm::Expected<std::unique_ptr<tc::artifact::Reader>> reader = tc::artifact::Reader::open(path);
+  if (!reader)
+    return fail(llvm::toString(reader.takeError()));
+  llvm::Expected<nlohmann::ordered_json> sbom = tc::inspect::makeSbom(**reader);
+  if (!sbom)
+    return fail(llvm::toString(sbom.takeError()));
+  printJson(*sbom);
+  return 0;
+}
+
 int showUsage(const std::string &path, bool asJson) {
   llvm::Expected<nlohmann::ordered_json> usage = tc::inspect::readUsage(path);
   if (!usage)
@@ -110,7 +122,7 @@ int main(int argc, char **argv) {
   app.get_formatter()->column_width(30);
   std::string path;
   std::string operatorFormat;
-  bool asJson = false, allKernels = false, verify = false, isUsage = false, guards = false;
+  bool asJson = false, allKernels = false, verify = false, isUsage = false, guards = false, sbom = false;
   CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2, .pt");
   file->type_name("");
   app.setExtensions(file, {"bin", "onnx", "pt2", "pt"});
@@ -124,6 +136,9 @@ int main(int argc, char **argv) {
       "what runs of an artifact are refused for: from which inputs, node and line, at which cost, and how to do "
       "without");
   app.add_flag(
+      "--sbom", sbom,
+      "a bill of materials of an artifact, as CycloneDX 1.6 JSON: compiler, libraries, model, weights, options");
+  app.add_flag(
       "--usage", isUsage,
       "FILE is what tc-run --usage or tcrt_model_write_usage wrote: how often each entry ran, and which sizes to "
       "list with --dim");
@@ -133,6 +148,7 @@ int main(int argc, char **argv) {
              "  tc-inspect model.bin             inputs, guards, variants, kernels and their code, flags\n"
              "  tc-inspect model.onnx            inputs, operators, parameters, opsets\n"
              "  tc-inspect model.bin --json      all of it, for programs\n"
+             "  tc-inspect model.bin --sbom      what it was made of, and what it needs\n"
              "  tc-inspect --operators           which operators tc takes\n"
              "  tc-inspect --usage usage.json    which sizes ran, and which would gain from code of their own\n\n"
              "Exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 5 no memory is left; 6 internal error");
@@ -156,17 +172,21 @@ int main(int argc, char **argv) {
   }
   if (path.empty())
     return fail("tc-inspect: error: no file is given; see tc-inspect --help");
+  if (sbom && (asJson || allKernels || verify || guards || isUsage))
+    return fail("tc-inspect: error: --sbom is alone; see tc-inspect --help");
   if (isUsage && (allKernels || verify || guards))
     return fail("tc-inspect: error: --usage is alone, or with --json; see tc-inspect --help");
   const bool artifact = !isUsage && isArtifact(path);
-  if (!artifact && (allKernels || verify || guards))
+  if (!artifact && (allKernels || verify || guards || sbom))
     return fail("tc-inspect: error: " +
                 std::string(verify   ? "--verify-weights"
                             : guards ? "--guards"
+                            : sbom   ? "--sbom"
                                      : "--kernels") +
                 " is about artifacts, and " + path + " is none");
   try {
     if (int code = isUsage    ? showUsage(path, asJson)
+                   : sbom     ? showSbom(path)
                    : artifact ? showArtifact(path, asJson, guards, allKernels, verify)
                               : showModel(path, asJson))
       return code;

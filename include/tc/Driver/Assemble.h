@@ -21,7 +21,7 @@ namespace tc::driver {
 
 /// What the manifest says beside what is in the module. Nothing here may depend on time, paths or the machine.
 struct AssembleOptions {
-  std::string sourceHash;         ///< content hash of the model's file, or empty
+  std::string sourceHash;         ///< SHA-256 of the model's file, or empty
   std::vector<std::string> flags; ///< the options that influence the code, in the order of the command line
   llvm::json::Object options;     ///< the same for --refit; empty: it cannot be taken
   /// TCRT_GRAPHS_* of GPU variants.
