@@ -5,18 +5,11 @@
 #include "tc/Bench/Benchmark.h"
 
 #include "tc/Format/Json.h"
-#include "tcrt/artifact_abi.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <memory>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace tc::bench;
 using namespace tc::run;
@@ -26,41 +19,6 @@ namespace {
 constexpr int kRounds = 5;
 /// Where several artifacts of tc take turns within a round.
 constexpr int kRunsPerTurn = 4;
-
-bool isArtifact(const std::string &path) {
-  char magic[TCRT_MAGIC_SIZE] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  return std::memcmp(magic, TCRT_MAGIC, sizeof magic) == 0;
-}
-
-void compile(const std::string &model, const std::string &artifact, const BenchmarkOptions &options,
-             const Sizes &sizes) {
-  // Its line about the artifact is not what a table of times begins with.
-  std::vector<std::string> words = {options.compiler, model, "-o", artifact, "--cpu", options.cpu, "-q"};
-  for (size_t i = 0; options.isStatic && i < sizes.size(); ++i) {
-    words.push_back("--dim");
-    words.push_back(sizes[i].first + "=" + std::to_string(sizes[i].second));
-  }
-  std::vector<char *> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string &word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t process;
-  int error = ::posix_spawn(&process, options.compiler.c_str(), nullptr, nullptr, arguments.data(), environ);
-  if (error)
-    throw Failure{1, options.compiler + ": error: tc-compile cannot be started: " + std::strerror(error) +
-                         "; it belongs beside tc-bench"};
-  int status;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status))
-    throw Failure{6, model + ": error: tc-compile was ended by signal " + std::to_string(WTERMSIG(status)) +
-                         "; please report this with the model"};
-  // tc-compile has said why.
-  if (WEXITSTATUS(status) != 0)
-    throw Failure{WEXITSTATUS(status), ""};
-}
 
 /// The session's inputs as peers take them, by position.
 void writeInputs(const Session &session, const std::string &path) {
@@ -150,13 +108,10 @@ std::unique_ptr<Session> openSession(const std::string &artifact, SessionOptions
 }
 
 /// `failure` with the names of models where it has those of their temporary artifacts.
-Failure nameModels(Failure failure, const CompiledModel &compiled, const BenchmarkOptions &options) {
-  for (size_t i = 0; i < compiled.artifacts().size(); ++i) {
-    const std::string &artifact = compiled.artifacts()[i], &model = i ? options.against[i - 1] : compiled.name();
-    const size_t at = failure.message.find(artifact);
-    if (at != std::string::npos)
-      failure.message.replace(at, artifact.size(), model);
-  }
+Failure nameModels(Failure failure, const CompiledModel &compiled) {
+  for (const Build &build : compiled.builds())
+    if (const size_t at = failure.message.find(build.artifact); at != std::string::npos)
+      failure.message.replace(at, build.artifact.size(), build.file);
   return failure;
 }
 
@@ -169,14 +124,28 @@ void runWithInputsOf(const Session &timed, Session &session) {
   session.bindBuffers();
 }
 
-/// Adds what the manifest says of the kernels of a function (empty: the first one). It is of others and may say
-/// anything.
-void readManifest(const tcrt_model_t *model, const std::string &function, std::vector<KernelResult> &kernels) {
-  using Json = nlohmann::json;
+using Json = nlohmann::json;
+
+/// It is of others and may say anything.
+Json manifestOf(const tcrt_model_t *model) {
   const char *text;
   uint64_t size;
   check(tcrt_model_manifest(model, &text, &size));
-  const Json manifest = tc::parseJson(text, size);
+  return tc::parseJson(text, size);
+}
+
+/// The unsigned number at `path`, 0 where there is none.
+uint64_t numberAt(const Json &json, const char *path) {
+  const Json::json_pointer pointer(path);
+  if (!json.is_structured() || !json.contains(pointer))
+    return 0;
+  const Json &value = json.at(pointer);
+  return value.is_number_unsigned() ? value.get<uint64_t>() : 0;
+}
+
+/// Adds what the manifest says of the kernels of a function (empty: the first one).
+void readManifest(const tcrt_model_t *model, const std::string &function, std::vector<KernelResult> &kernels) {
+  const Json manifest = manifestOf(model);
   auto list = [](const Json &object, const char *key) {
     return object.is_object() && object.contains(key) && object[key].is_array() ? object[key] : Json::array();
   };
@@ -201,6 +170,8 @@ void readManifest(const tcrt_model_t *model, const std::string &function, std::v
         return;
       const Json &entry = entries[first + kernel.number];
       kernel.strategy = textOf(entry, "strategy");
+      kernel.unfusedLaunches = numberAt(entry, "/unfused/launches");
+      kernel.unfusedBytes = numberAt(entry, "/unfused/bytes");
       for (const Json &source : list(entry, "reads")) {
         if (std::optional<uint32_t> number = numberOf(source))
           kernel.reads.push_back(*number);
@@ -272,28 +243,12 @@ struct Rounds {
 
 } // namespace
 
-CompiledModel::CompiledModel(const std::string &model, const BenchmarkOptions &options, const Sizes &sizes)
-    : model(model) {
-  for (size_t i = 0; i <= options.against.size(); ++i) {
-    const std::string &file = i ? options.against[i - 1] : model;
-    files.push_back(file);
-    if (isArtifact(file))
-      continue;
-    options.progress(file + ": compiling");
-    files.back() = folder.path() + "/model" + std::to_string(i) + ".bin";
-    Clock::time_point start = Clock::now();
-    compile(file, files.back(), options, sizes);
-    if (i == 0)
-      compileSeconds = microseconds(Clock::now() - start) * 1e-6;
-  }
-}
-
 Benchmark::Benchmark(const CompiledModel &compiled, const BenchmarkOptions &options, Sizes sizes)
     : compiled(compiled), options(options), sizes(std::move(sizes)) {
   try {
     open();
   } catch (const Failure &failure) {
-    throw nameModels(failure, compiled, options);
+    throw nameModels(failure, compiled);
   }
 }
 
@@ -302,60 +257,47 @@ Benchmark::~Benchmark() = default;
 void Benchmark::open() {
   sessionOptions.threads = options.threads;
   sessionOptions.function = options.function;
-  if (!compiled.seconds() || !options.isStatic) // what was compiled for its sizes has no symbols
+  if (!compiled.builds()[0].seconds || !options.isStatic) // what was compiled for its sizes has no symbols
     sessionOptions.dims = sizes;
-  session = openSession(compiled.artifacts()[0], sessionOptions);
+  session = openSession(compiled.builds()[0].artifact, sessionOptions);
   if (!options.inputs.empty())
     session->readInputs(options.inputs);
   session->makeRandomInputs(options.seed);
   session->firstRun();
   session->bindBuffers();
-  EngineResult own;
-  own.name = "tc";
-  own.version = tcrt_version();
-  own.loadSeconds = session->loadUs() * 1e-6;
-  engines.push_back(own);
-  for (size_t i = 0; i < options.against.size(); ++i) {
-    SessionOptions otherOptions = sessionOptions;
-    otherOptions.dims.clear(); // its inputs are given
-    others.push_back(openSession(compiled.artifacts()[i + 1], otherOptions));
-    Session &other = *others.back();
-    if (other.inputInfo().size() != session->inputInfo().size())
-      throw Failure{4, options.against[i] + ": error: it has " + std::to_string(other.inputInfo().size()) +
-                           " inputs and " + compiled.name() + " has " + std::to_string(session->inputInfo().size()) +
-                           "; --against takes models of the same inputs"};
-    runWithInputsOf(*session, other);
+  for (const Build &build : compiled.builds()) {
     EngineResult engine;
-    engine.name = options.against[i];
-    engine.version = tcrt_version();
-    engine.loadSeconds = other.loadUs() * 1e-6;
-    compareOutputs(session->tensorOutputs("tc-bench"), other.tensorOutputs("tc-bench"), engine);
+    engine.name = build.name;
+    engine.kind = build.kind;
+    engine.problem = build.problem;
+    engine.isAbsent = !build.problem.empty();
+    engine.start.compileSeconds = build.seconds;
+    if (build.kind != EngineKind::Tc)
+      others.push_back(build.problem.empty() ? openOther(build, engine) : nullptr);
+    const Session *opened = build.kind == EngineKind::Tc ? session.get() : others.back().get();
+    if (opened) {
+      engine.version = tcrt_version();
+      engine.loadSeconds = opened->loadUs() * 1e-6;
+    }
     engines.push_back(engine);
   }
 }
 
-ModelResult Benchmark::measure() {
-  const std::string &artifact = compiled.artifacts()[0];
-  TemporaryFolder folder;
-  ModelResult result;
-  result.model = compiled.name();
-  result.sizes = sizes;
-  result.compileSeconds = compiled.seconds();
-  struct stat info;
-  result.artifactBytes = ::stat(artifact.c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
-  result.variant = tcrt_context_variant(session->context());
-  result.threads = tcrt_context_threads(session->context());
-  result.inputs = inputsText(*session);
-  result.loadUs = session->loadUs();
-  result.engines = engines;
+std::unique_ptr<Session> Benchmark::openOther(const Build &build, EngineResult &engine) const {
+  SessionOptions otherOptions = sessionOptions;
+  otherOptions.dims.clear(); // its inputs are given
+  std::unique_ptr<Session> other = openSession(build.artifact, otherOptions);
+  if (other->inputInfo().size() != session->inputInfo().size())
+    throw Failure{4, build.file + ": error: it has " + std::to_string(other->inputInfo().size()) + " inputs and " +
+                         compiled.name() + " has " + std::to_string(session->inputInfo().size()) +
+                         "; --against takes models of the same inputs"};
+  runWithInputsOf(*session, *other);
+  compareOutputs(session->tensorOutputs("tc-bench"), other->tensorOutputs("tc-bench"), engine);
+  return other;
+}
 
-  std::vector<Session *> sessions = {session.get()};
-  for (const std::unique_ptr<Session> &other : others)
-    sessions.push_back(other.get());
-  std::string inputsFile = folder.path() + "/inputs.npz";
-  writeInputs(*session, inputsFile);
-  const std::string what = result.model + (sizes.empty() ? "" : " (" + sizesName(sizes) + ")");
-  std::vector<std::unique_ptr<Peer>> peers;
+void Benchmark::loadPeers(const std::string &what, const std::string &inputsFile, const TemporaryFolder &folder,
+                          ModelResult &result) {
   for (const std::string &name : options.peers) {
     options.progress(what + ": loading " + name);
     EngineResult engine;
@@ -375,35 +317,99 @@ ModelResult Benchmark::measure() {
     }
     result.engines.push_back(engine);
   }
+}
 
+void Benchmark::measureRounds(const std::string &what, ModelResult &result) {
+  // Of the builds that were made; an engine's place is that of its build, peers stand behind.
+  std::vector<Session *> sessions = {session.get()};
+  std::vector<size_t> places = {0};
+  for (size_t i = 0; i < others.size(); ++i)
+    if (others[i]) {
+      sessions.push_back(others[i].get());
+      places.push_back(i + 1);
+    }
   std::vector<Rounds> rounds(result.engines.size());
   for (int round = 0; round < kRounds; ++round) {
     options.progress(what + ": round " + std::to_string(round + 1) + " of " + std::to_string(kRounds));
     std::vector<std::vector<double>> times = measureTurns(sessions, options.seconds / kRounds);
     for (size_t i = 0; i < sessions.size(); ++i)
-      rounds[i].add(times[i]);
+      rounds[places[i]].add(times[i]);
     for (size_t i = 0; i < peers.size(); ++i) {
-      EngineResult &engine = result.engines[sessions.size() + i];
+      EngineResult &engine = result.engines[engines.size() + i];
       if (!engine.problem.empty())
         continue;
       std::vector<double> times = peers[i]->measure(options.seconds / kRounds);
       engine.problem = peers[i]->problem();
       if (engine.problem.empty())
-        rounds[sessions.size() + i].add(times);
+        rounds[engines.size() + i].add(times);
     }
   }
   for (size_t i = 0; i < result.engines.size(); ++i) {
-    if (!result.engines[i].problem.empty())
+    EngineResult &engine = result.engines[i];
+    if (!engine.problem.empty())
       continue;
-    result.engines[i].times = Times::of(rounds[i].all);
+    engine.times = Times::of(rounds[i].all);
     std::vector<double> ratios;
     ratios.reserve(kRounds);
     for (int round = 0; round < kRounds; ++round)
       ratios.push_back(rounds[i].medians[size_t(round)] / rounds[0].medians[size_t(round)]);
-    result.engines[i].ratio = medianOf(ratios);
+    engine.ratio = medianOf(ratios);
+    const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+    engine.ratioLow = *low;
+    engine.ratioHigh = *high;
     const auto [least, largest] = std::minmax_element(rounds[i].medians.begin(), rounds[i].medians.end());
-    result.engines[i].noise = (*largest - *least) / medianOf(rounds[i].medians);
+    engine.noise = (*largest - *least) / medianOf(rounds[i].medians);
   }
+}
+
+void Benchmark::measureStarts(const std::string &what, const std::string &inputsFile, const TemporaryFolder &folder,
+                              ModelResult &result) const {
+  options.progress(what + ": starting each in a process of its own");
+  for (size_t i = 0; i < engines.size(); ++i) {
+    EngineResult &engine = result.engines[i];
+    const Session *opened = i ? others[i - 1].get() : session.get();
+    if (!opened)
+      continue;
+    const Build &build = compiled.builds()[i];
+    const bool hasSymbols = !build.seconds || !options.isStatic;
+    const std::optional<double> compileSeconds = engine.start.compileSeconds;
+    engine.start = measureStart(build.artifact, options, hasSymbols ? sizes : Sizes(), inputsFile, folder);
+    engine.start.compileSeconds = compileSeconds;
+    tcrt_context_stats_t stats;
+    check(tcrt_context_stats(opened->context(), &stats));
+    engine.start.arenaBytes = stats.arena_bytes;
+    engine.start.weightsBytes = numberAt(manifestOf(opened->model()), "/functions/0/memory/weights_bytes");
+    struct stat info;
+    engine.start.artifactBytes = ::stat(build.artifact.c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
+  }
+  for (size_t i = 0; i < peers.size(); ++i)
+    if (EngineResult &engine = result.engines[engines.size() + i]; engine.problem.empty())
+      engine.start = peers[i]->start();
+}
+
+ModelResult Benchmark::measure() {
+  const std::string &artifact = compiled.builds()[0].artifact;
+  TemporaryFolder folder;
+  ModelResult result;
+  result.model = compiled.name();
+  result.sizes = sizes;
+  result.compileSeconds = compiled.builds()[0].seconds;
+  struct stat info;
+  result.artifactBytes = ::stat(artifact.c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
+  result.variant = tcrt_context_variant(session->context());
+  result.threads = tcrt_context_threads(session->context());
+  result.inputs = inputsText(*session);
+  result.loadUs = session->loadUs();
+  result.engines = engines;
+
+  const std::string inputsFile = folder.path() + "/inputs.npz";
+  writeInputs(*session, inputsFile);
+  const std::string what = result.model + (sizes.empty() ? "" : " (" + sizesName(sizes) + ")");
+  loadPeers(what, inputsFile, folder, result);
+  measureRounds(what, result);
+  if (options.isEconomics)
+    measureStarts(what, inputsFile, folder, result);
+  peers.clear(); // their processes end, before their folder goes
   tcrt_context_stats_t stats;
   check(tcrt_context_stats(session->context(), &stats));
   result.arenaBytes = stats.arena_bytes;

@@ -7,10 +7,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Format.h"
-#include "tc/Bench/Report.h"
+#include "tc/Bench/Economics.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 using namespace tc::bench;
 
@@ -25,9 +26,11 @@ const char *const pageHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>tc-bench</title>
 <style>
-:root { --ink: #1b1f24; --soft: #68707a; --line: #d5dae0; --paper: #ffffff; --roof: #1b1f24; --kernel: #2f6fdb; }
+:root { --ink: #1b1f24; --soft: #68707a; --line: #d5dae0; --paper: #ffffff; --roof: #1b1f24; --kernel: #2f6fdb;
+  --e1: #c2410c; --e2: #0f8a5f; --e3: #8b3fc0; --e4: #b38600; --e5: #c0266b; --e6: #3b7a8c; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e7eb; --soft: #9aa3ad; --line: #3a4149; --paper: #15181c; --roof: #e4e7eb; --kernel: #6fa3ff; } }
+  :root { --ink: #e4e7eb; --soft: #9aa3ad; --line: #3a4149; --paper: #15181c; --roof: #e4e7eb; --kernel: #6fa3ff;
+    --e1: #ff9157; --e2: #45d09c; --e3: #c796f2; --e4: #e6bd3d; --e5: #ff7fb5; --e6: #7cc3d6; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1180px;
   margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin: 2.5rem 0 .2rem; overflow-wrap: anywhere; }
@@ -43,7 +46,20 @@ h3 { font-size: 1rem; margin: 1.6rem 0 .2rem; }
 dl.run { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .9rem; } dl.run dt { color: var(--soft); }
 dl.run dd { margin: 0; overflow-wrap: anywhere; } dl.run code { font-size: 13px; }
 dl.words dt { font-weight: 600; margin-top: .5rem; } dl.words dd { margin: 0; color: var(--soft); }
-svg.roofline { width: 100%; height: auto; }
+svg.roofline { width: 100%; height: auto; min-width: 620px; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr)); gap: 1rem 2rem; }
+figure { margin: 0; min-width: 0; } figcaption { color: var(--soft); font-size: 13px; } figcaption b { color: var(--ink); }
+svg.plot { width: 100%; height: auto; } svg.plot text { font: 13px system-ui, sans-serif; fill: var(--soft); }
+svg.plot text.name { fill: var(--ink); } svg.plot .grid { stroke: var(--line); }
+svg.plot .curve { fill: none; stroke: var(--e); stroke-width: 2.2; stroke-linejoin: round; }
+svg.plot .even { fill: var(--paper); stroke: var(--e); stroke-width: 2.5; }
+svg.plot .month { stroke: var(--soft); stroke-dasharray: 5 4; }
+svg.plot .bar { fill: var(--e); } svg.plot .part { fill: var(--soft); fill-opacity: .55; }
+.e0 { --e: var(--kernel); } .e1 { --e: var(--e1); } .e2 { --e: var(--e2); } .e3 { --e: var(--e3); } .e4 { --e: var(--e4); }
+.e5 { --e: var(--e5); } .e6 { --e: var(--e6); }
+.legend span { margin-right: 1.2rem; color: var(--ink); } .legend span::before { content: ""; display: inline-block;
+  width: .8rem; height: .8rem; margin-right: .4rem; border-radius: 2px; background: var(--e); vertical-align: -1px; }
+ul.advice { margin: .4rem 0 1rem; padding-left: 1.2rem; } ul.advice li { margin: .25rem 0; } ul.advice li:first-child { font-weight: 600; }
 .frame { position: relative; border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }
 svg.graph { display: block; width: 100%; height: min(70vh, 640px); cursor: grab; touch-action: none; }
 .frame .buttons { position: absolute; top: .5rem; right: .5rem; display: flex; gap: .3rem; }
@@ -326,6 +342,19 @@ smaller cache still held.
 </dl>
 )";
 
+const char *const economicsWords = R"(<h2>What it costs</h2>
+<dl class=words>
+<dt>once<dd>What an engine takes before its first run: tc compiles and loads the artifact, a peer builds its session, torch.compile
+(inductor) makes its first call; what the first run takes longer than others is in it, a Python package's import is not.
+<dt>start<dd>The same of each further process, which loads the artifact or builds a session again.
+<dt>pays at runs<dd>From how many runs on (&gt;), or for how few (&lt;), tc costs less than the peer, or the mode less than the default.
+Noise: the rounds do not agree on which is faster. The break-even is once over the difference of a run.
+<dt>gain / day<dd>What tc saves, or the mode, at the runs of a day that were asked for.
+<dt>fused, unfused<dd>Each node of the model as a kernel of its own would write its result, and those behind would read it. At most so
+much of the roofline could be reached then, were every launch free and every byte moved at full bandwidth.
+</dl>
+)";
+
 /// Zoom: buttons, double click, Ctrl and wheel; dragging moves; a click on a kernel shows its row.
 const char *const script = R"(<script>
 for (const frame of document.querySelectorAll('.frame')) {
@@ -428,6 +457,8 @@ std::string tc::bench::toHtml(const Report &report) {
       ++end;
     if (end > i + 1)
       html += "<h2>" + escapeHtml(model.model) + " over its sizes</h2>\n" + sizesTable(report, i, end);
+    if (const auto begin = report.models.begin() + std::ptrdiff_t(i); report.runsPerDay && isFirst && end > i + 1)
+      html += "<p>" + escapeHtml(compareSizes({begin, report.models.begin() + std::ptrdiff_t(end)})) + "</p>\n";
     html += "<section><h2>" + escapeHtml(model.model + (model.sizes.empty() ? "" : ", " + sizesName(model.sizes))) +
             "</h2>\n<p>" + escapeHtml(model.inputs) +
             format("; %u thread%s, variant ", model.threads, model.threads == 1 ? "" : "s") + escapeHtml(model.variant);
@@ -436,6 +467,8 @@ std::string tc::bench::toHtml(const Report &report) {
     html += format("; artifact %.2f MB, arena %.2f MB, ready in %.0f µs</p>\n", double(model.artifactBytes) * 1e-6,
                    double(model.arenaBytes) * 1e-6, model.loadUs);
     html += engineTable(model) + "<p>" + escapeHtml(noiseText(model)) + ".</p>\n";
+    if (report.runsPerDay)
+      html += economicsHtml(report, model);
     const std::string graph = drawKernelGraph(model);
     if (!graph.empty())
       html += "<h3>Kernels, and what they read</h3>\n<p>The more time, the stronger the colour. Drag to move; zoom "
@@ -443,8 +476,9 @@ std::string tc::bench::toHtml(const Report &report) {
               "buttons, or with "
               "Ctrl and the wheel; a click shows the kernel's row.</p>\n<div class=frame>" +
               graph + "</div>\n";
-    html += "<h3>Roofline</h3>\n" + plotNotes(report, model) + Plot(report, model).draw();
+    html +=
+        "<h3>Roofline</h3>\n" + plotNotes(report, model) + "<div class=wide>" + Plot(report, model).draw() + "</div>\n";
     html += "<h3>Kernels by time</h3>\n" + kernelTable(report, model) + "</section>\n";
   }
-  return html + explanations + script + "</body></html>\n";
+  return html + explanations + (report.runsPerDay ? economicsWords : "") + script + "</body></html>\n";
 }

@@ -6,8 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -94,11 +96,17 @@ Peer::Peer(const std::string &name, const std::string &python, const std::string
     ::close(to[0]), ::close(to[1]);
     throw run::Failure{5, "tc-bench: error: no pipe can be made: " + std::string(std::strerror(errno))};
   }
-  // OpenMP reads this when it is loaded, before anyone can tell it otherwise.
-  std::vector<std::string> environment = {"OMP_NUM_THREADS=" + threadsText, "MKL_NUM_THREADS=" + threadsText};
-  for (char **entry = environ; *entry; ++entry)
-    if (std::strncmp(*entry, "OMP_NUM_THREADS=", 16) != 0 && std::strncmp(*entry, "MKL_NUM_THREADS=", 16) != 0)
-      environment.push_back(*entry);
+  // OpenMP reads its thread count when it is loaded, before anyone can tell it otherwise. What torch.compile has kept
+  // of an earlier run would make a compile look like none.
+  std::vector<std::string> environment = {"OMP_NUM_THREADS=" + threadsText, "MKL_NUM_THREADS=" + threadsText,
+                                          "TORCHINDUCTOR_CACHE_DIR=" + folder.path() + "/inductor"};
+  const size_t own = environment.size();
+  for (char **entry = environ; *entry; ++entry) {
+    const std::string text = *entry, name = text.substr(0, text.find('=') + 1);
+    if (std::none_of(environment.begin(), environment.begin() + std::ptrdiff_t(own),
+                     [&](const std::string &given) { return given.compare(0, name.size(), name) == 0; }))
+      environment.push_back(text);
+  }
   std::vector<std::string> words = {python, script, name, model, inputs, outputsFile, threadsText};
   std::vector<char *> arguments, variables;
   for (std::string &word : words)
@@ -134,6 +142,9 @@ Peer::Peer(const std::string &name, const std::string &python, const std::string
   } else {
     versionText = answer.value("version", "");
     loadedIn = answer.value("load_s", 0.0);
+    started.importSeconds = answer.value("import_s", 0.0);
+    started.buildSeconds = answer.value("build_s", 0.0);
+    started.firstRunUs = answer.value("first_run_s", 0.0) * 1e6;
   }
 }
 
@@ -187,8 +198,10 @@ std::vector<double> Peer::measure(double seconds) {
   ::sigaction(SIGPIPE, &before, nullptr);
   (void)written;
   Json answer = Json::parse(readLine(), nullptr, /*allow_exceptions=*/false);
-  if (answer.is_object() && answer.contains("us") && answer["us"].is_array() && !answer["us"].empty())
+  if (answer.is_object() && answer.contains("us") && answer["us"].is_array() && !answer["us"].empty()) {
+    started.peakRssBytes = answer.value("peak_rss_bytes", uint64_t(0));
     return answer["us"].get<std::vector<double>>();
+  }
   if (problemText.empty())
     problemText = answer.is_object() ? answer.value("fail", "it gave no answer") : "it gave no answer";
   return {};

@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Bench/Report.h"
 
+#include "tc/Bench/Economics.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -55,6 +57,83 @@ const char *status(const EngineResult &engine) {
 
 Json orNull(double value) { return value > 0 ? Json(value) : Json(); }
 
+const char *kindText(EngineKind kind) {
+  return kind == EngineKind::Tc      ? "tc"
+         : kind == EngineKind::Other ? "other"
+         : kind == EngineKind::Mode  ? "mode"
+                                     : "peer";
+}
+
+Json comparisonJson(const Comparison &comparison, double runsPerDay) {
+  using Outcome = Comparison::Outcome;
+  const Outcome outcome = comparison.outcome;
+  auto known = [](const std::optional<double> &value) { return value ? Json(*value) : Json(); };
+  return {{"name", comparison.name},
+          {"outcome", outcome == Outcome::Noise     ? "noise"
+                      : outcome == Outcome::AtOnce  ? "at once"
+                      : outcome == Outcome::Later   ? "later"
+                      : outcome == Outcome::FewRuns ? "few runs"
+                                                    : "never"},
+          {"time_ratio", comparison.ratio},
+          {"time_ratio_low", comparison.low},
+          {"time_ratio_high", comparison.high},
+          {"more_s", comparison.moreSeconds},
+          {"gain_s_per_run", comparison.gainSeconds},
+          {"gain_s_per_day", comparison.gainSecondsPerDay},
+          {"break_even_runs", known(comparison.breakEvenRuns)},
+          {"break_even_runs_earliest", known(comparison.breakEvenEarliest)},
+          {"break_even_runs_latest", known(comparison.breakEvenLatest)},
+          {"break_even_days", comparison.breakEvenRuns ? Json(*comparison.breakEvenRuns / runsPerDay) : Json()}};
+}
+
+Json economicsJson(const Report &report, const ModelResult &model) {
+  const Economics economics = assess(costsOf(model), *report.runsPerDay);
+  Json engines = Json::array(), peers = Json::array(), modes = Json::array(), cheapest = Json::array();
+  for (const EngineCost &cost : economics.costs) {
+    const EngineStart &start = std::find_if(model.engines.begin(), model.engines.end(), [&](const EngineResult &each) {
+                                 return each.name == cost.name;
+                               })->start;
+    engines.push_back({{"name", cost.name},
+                       {"kind", kindText(cost.kind)},
+                       {"once_s", cost.onceSeconds},
+                       {"start_s", cost.startSeconds},
+                       {"run_s", cost.runSeconds},
+                       {"time_over_tc", cost.ratio},
+                       {"time_over_tc_low", cost.low},
+                       {"time_over_tc_high", cost.high},
+                       {"compile_s", start.compileSeconds ? Json(*start.compileSeconds) : Json()},
+                       {"import_s", orNull(start.importSeconds)},
+                       {"build_s", orNull(start.buildSeconds)},
+                       {"load_s", orNull(start.loadSeconds)},
+                       {"first_run_us", orNull(start.firstRunUs)},
+                       {"peak_rss_bytes", start.peakRssBytes ? Json(start.peakRssBytes) : Json()},
+                       {"artifact_bytes", start.artifactBytes ? Json(start.artifactBytes) : Json()},
+                       {"weights_bytes", start.artifactBytes ? Json(start.weightsBytes) : Json()},
+                       {"arena_bytes", start.artifactBytes ? Json(start.arenaBytes) : Json()}});
+  }
+  for (const Comparison &comparison : economics.peers)
+    peers.push_back(comparisonJson(comparison, economics.runsPerDay));
+  for (const Comparison &comparison : economics.modes)
+    modes.push_back(comparisonJson(comparison, economics.runsPerDay));
+  for (const Stretch &stretch : economics.cheapest)
+    cheapest.push_back({{"name", stretch.name}, {"from_runs", stretch.fromRuns}});
+  const FusionTotals fusion = fusionOf(report, model);
+  return {{"runs_per_day", economics.runsPerDay},
+          {"horizon_days", kHorizonDays},
+          {"engines", engines},
+          {"peers", peers},
+          {"modes", modes},
+          {"cheapest", cheapest},
+          {"recommendation", recommend(economics)},
+          {"fusion",
+           {{"launches", fusion.launches},
+            {"unfused_launches", fusion.unfusedLaunches},
+            {"bytes", orNull(fusion.bytes)},
+            {"unfused_bytes", orNull(fusion.unfusedBytes)},
+            {"percent_of_roofline_unfused", orNull(fusion.percentBefore())},
+            {"percent_of_roofline", orNull(fusion.percentAfter())}}}};
+}
+
 /// Of a peer's outputs; empty for tc's own.
 std::string errorText(const EngineResult &engine) {
   char text[32];
@@ -71,6 +150,8 @@ Times Times::of(std::vector<double> us) {
   auto quantile = [&](size_t percent) { return us[std::min(us.size() - 1, us.size() * percent / 100)]; };
   Times times;
   times.runs = us.size();
+  for (size_t percent = 0; percent <= 100; ++percent)
+    times.percentilesUs.push_back(quantile(percent));
   times.minUs = us.front();
   times.medianUs = quantile(50);
   times.p90Us = quantile(90);
@@ -122,6 +203,18 @@ std::string tc::bench::describeMachine() {
 double Report::percentOfRoofline(const KernelResult &kernel) const {
   double least = roofline().leastUs(kernel.flops, kernel.bytes) * kernel.calls;
   return kernel.us > 0 ? 100 * least / kernel.us : 0;
+}
+
+double Report::leastUnfusedUs(const KernelResult &kernel) const {
+  if (!kernel.unfusedLaunches || !kernel.unfusedBytes)
+    return 0;
+  const double gbs = roofline().levelFor(kernel.unfusedBytes / kernel.unfusedLaunches).gbs();
+  return std::max(double(kernel.flops) / roofline().peakGflops, double(kernel.unfusedBytes) / gbs) / 1000;
+}
+
+double Report::percentUnfused(const KernelResult &kernel) const {
+  const double unfused = leastUnfusedUs(kernel);
+  return unfused > 0 && kernel.bytes ? 100 * roofline().leastUs(kernel.flops, kernel.bytes) / unfused : 0;
 }
 
 std::string tc::bench::rooflineText(const Roofline &roofline) {
@@ -279,10 +372,13 @@ std::string tc::bench::toJson(const Report &report) {
                          {"percent_of_time", total > 0 ? 100 * kernel.us / total : 0},
                          {"flops_per_call", kernel.flops},
                          {"bytes_per_call", kernel.bytes},
+                         {"unfused_launches", kernel.unfusedLaunches ? Json(kernel.unfusedLaunches) : Json()},
+                         {"unfused_bytes", kernel.unfusedBytes ? Json(kernel.unfusedBytes) : Json()},
                          {"gflops", orNull(kernel.gflops())},
                          {"gbs", orNull(kernel.gbs())},
                          {"bound", which.empty() ? Json() : Json(which)},
-                         {"percent_of_roofline", orNull(report.percentOfRoofline(kernel))}});
+                         {"percent_of_roofline", orNull(report.percentOfRoofline(kernel))},
+                         {"percent_of_roofline_unfused", orNull(report.percentUnfused(kernel))}});
     }
     Json sizes = Json::object();
     for (const auto &[name, size] : model.sizes)
@@ -299,6 +395,8 @@ std::string tc::bench::toJson(const Report &report) {
                               {"peak_memory_bytes", model.peakMemoryBytes},
                               {"engines", engines},
                               {"kernels", kernels}});
+    if (report.runsPerDay)
+      json["models"].back()["economics"] = economicsJson(report, model);
   }
   // Names come from models and need not be UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

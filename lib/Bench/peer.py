@@ -4,9 +4,11 @@
 
 usage: peer.py PEER MODEL INPUTS.npz OUTPUTS.npz THREADS
 
-Prints one JSON object per line: first {"version", "load_s"} once the model is loaded and OUTPUTS.npz is
-written (arrays output_0, output_1, ...), or {"absent": why} where the peer is not installed, or {"fail": why}. For each line
-read from standard input, a number of seconds, it then times runs for about so long and prints {"us": [...]}.
+Prints one JSON object per line: first {"version", "load_s", "import_s", "build_s", "first_run_s"} once the model is loaded, has
+run and OUTPUTS.npz is written (arrays output_0, output_1, ...), or {"absent": why} where the peer is not installed, or {"fail": why}.
+"build_s" is what comes before the first run: reading the model, building the session; of inductor the first call, too, which compiles.
+For each line read from standard input, a number of seconds, it then times runs for about so long and prints {"us": [...],
+"peak_rss_bytes"}.
 Inputs and outputs are buffers that the caller owns, wherever the peer can take such.
 """
 import importlib
@@ -16,16 +18,30 @@ import sys
 import time
 
 
-def ort(model, inputs, threads):
+class Stages:
+    """Seconds of each stage of loading, which begins where the one before it ends."""
+
+    def __init__(self):
+        self.seconds, self.start = {}, time.perf_counter()
+
+    def end(self, name):
+        now = time.perf_counter()
+        self.seconds[name], self.start = now - self.start, now
+
+
+def ort(model, inputs, threads, stages):
     np = need("numpy")
     runtime = need("onnxruntime")
+    stages.end("import_s")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = {i.name: inputs[k] for k, i in enumerate(session.get_inputs()) if k in inputs}
     names = [o.name for o in session.get_outputs()]
+    stages.end("build_s")
     first = session.run(names, feed)
+    stages.end("first_run_s")
     values = {name: runtime.OrtValue.ortvalue_from_numpy(array) for name, array in feed.items()}
     binding = session.io_binding()
     for name, value in values.items():
@@ -41,16 +57,19 @@ def ort(model, inputs, threads):
     return runtime.__version__, first, lambda: (session.run_with_iobinding(binding), keep)
 
 
-def openvino(model, inputs, threads):
+def openvino(model, inputs, threads, stages):
     np = need("numpy")
     ov = need("openvino")
+    stages.end("import_s")
     compiled = ov.Core().compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
                                                       "INFERENCE_PRECISION_HINT": "f32"})
     request = compiled.create_infer_request()
     for i in range(len(compiled.inputs)):
         if i in inputs:  # which main holds
             request.set_input_tensor(i, ov.Tensor(inputs[i], shared_memory=inputs[i].ndim > 0))
+    stages.end("build_s")
     request.infer()
+    stages.end("first_run_s")
     first = [np.array(request.get_output_tensor(i).data) for i in range(len(compiled.outputs))]
     keep = [np.empty_like(array) for array in first]  # a shared tensor does not hold its array
     for i, array in enumerate(keep):
@@ -59,8 +78,9 @@ def openvino(model, inputs, threads):
     return ov.__version__.split("-")[0], first, lambda: (request.infer(), keep)
 
 
-def load_torch(model, inputs, threads):
+def load_torch(model, inputs, threads, stages):
     torch = need("torch")
+    stages.end("import_s")
     torch.set_num_threads(threads)
     if model.endswith(".pt2"):
         module = torch.export.load(model).module()
@@ -79,16 +99,23 @@ def load_torch(model, inputs, threads):
     return torch, module, run, to_arrays
 
 
-def torch(model, inputs, threads):
-    library, module, run, to_arrays = load_torch(model, inputs, threads)
-    return library.__version__, to_arrays(run(module)), lambda: run(module)
+def torch(model, inputs, threads, stages):
+    library, module, run, to_arrays = load_torch(model, inputs, threads, stages)
+    stages.end("build_s")
+    first = run(module)
+    stages.end("first_run_s")
+    return library.__version__, to_arrays(first), lambda: run(module)
 
 
-def inductor(model, inputs, threads):
-    library, module, run, to_arrays = load_torch(model, inputs, threads)
+def inductor(model, inputs, threads, stages):
+    library, module, run, to_arrays = load_torch(model, inputs, threads, stages)
     importlib.import_module("torch._inductor.config").freezing = True
     compiled = library.compile(module)
-    return library.__version__, to_arrays(run(compiled)), lambda: run(compiled)
+    run(compiled)
+    stages.end("build_s")
+    first = run(compiled)
+    stages.end("first_run_s")
+    return library.__version__, to_arrays(first), lambda: run(compiled)
 
 
 PEERS = {"ort": ort, "openvino": openvino, "torch": torch, "inductor": inductor}
@@ -118,6 +145,12 @@ def measure(run, seconds):
     return times
 
 
+def peak_rss():
+    """Of this process; getrusage would have that of the one which started it among it."""
+    with open("/proc/self/status") as status:
+        return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:")), 0)
+
+
 def main():
     peer, model, inputs_file, outputs_file, threads = sys.argv[1:]
     # What a peer prints by itself must not get into the answers.
@@ -132,12 +165,13 @@ def main():
         np = need("numpy")
         with np.load(inputs_file) as arrays:
             inputs = {int(name.rsplit("_", 1)[1]): np.ascontiguousarray(arrays[name]) for name in arrays.files}
-        start = time.perf_counter()
-        version, outputs, run = PEERS[peer](model, inputs, int(threads))
+        start, stages = time.perf_counter(), Stages()
+        version, outputs, run = PEERS[peer](model, inputs, int(threads), stages)
         np.savez(outputs_file, **{f"output_{i}": np.asarray(array) for i, array in enumerate(outputs)})
-        say({"version": version, "load_s": time.perf_counter() - start})
+        say({"version": version, "load_s": time.perf_counter() - start, **stages.seconds})
         for line in sys.stdin:
-            say({"us": measure(run, float(line))})
+            times = measure(run, float(line))
+            say({"us": times, "peak_rss_bytes": peak_rss()})
     except Absent as reason:
         say({"absent": str(reason)})
     except Exception as problem:  # whatever a peer throws is its answer

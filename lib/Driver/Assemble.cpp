@@ -20,6 +20,7 @@
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Version.h"
 #include "tc/Functions/Store.h"
+#include "tc/Transforms/UnfusedCost.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -546,6 +547,11 @@ void Assembler::addManifest() {
                    {"reads", sources.of(launch.getInputs())}};
       if (auto strategy = launch->getAttrOfType<StringAttr>(host::kStrategyAttr))
         entry["strategy"] = strategy.getValue();
+      if (auto unfused = launch->getAttrOfType<DictionaryAttr>(kUnfusedAttr)) {
+        const AffineExpr moved = cast<AffineMapAttr>(unfused.get("bytes")).getValue().getResult(0);
+        entry["unfused"] = Object{{"launches", cast<IntegerAttr>(unfused.get("launches")).getInt()},
+                                  {"bytes", driver::sizeToJson(moved, names)}};
+      }
       kernels.push_back(std::move(entry));
     }
   }

@@ -18,6 +18,7 @@
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Driver/Version.h"
 #include "tc/Functions/Store.h"
+#include "tc/Transforms/UnfusedCost.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -94,29 +95,6 @@ void driver::Explanation::addNodes(ModuleOp module) {
   distinctOperators = operators.size();
 }
 
-/// Bytes that a region need not move as nodes that read each other's results share it: each result would be written,
-/// and read by each node behind. Constants and what only moves elements are not counted.
-static void addSavedBytes(kernel::RegionOp region, ArrayAttr symbols, driver::SizeSum &saved) {
-  for (Operation &op : region.getBody().front().without_terminator()) {
-    const prim::Role role = prim::getRole(&op);
-    if (op.getNumOperands() == 0 || role == prim::Role::Movement || role == prim::Role::Function)
-      continue;
-    const SmallVector<StringRef> own = host::getNodeNames(op.getLoc());
-    for (Value result : op.getResults()) {
-      std::set<std::vector<StringRef>> readers;
-      bool isOutput = false;
-      for (Operation *user : result.getUsers()) {
-        isOutput |= isa<kernel::YieldOp>(user);
-        const SmallVector<StringRef> names = host::getNodeNames(user->getLoc());
-        if (!isa<kernel::YieldOp>(user) && names != own)
-          readers.emplace(names.begin(), names.end());
-      }
-      if (!readers.empty())
-        saved.add(host::getSizeBytes(result.getType()), symbols, int64_t(readers.size()) + !isOutput);
-    }
-  }
-}
-
 void driver::Explanation::addKernels(ModuleOp module) {
   kernels.clear();
   hostCalls.clear();
@@ -147,7 +125,7 @@ void driver::Explanation::addKernels(ModuleOp module) {
       flops.add(cost.getFlopsExpr(), symbols);
       bytes.add(cost.getBytesExpr(), symbols);
     }
-    addSavedBytes(region, symbols, saved);
+    saved.add(getSavedBytes(region), symbols);
     if (kernel::FusionAttr fusion = region.getFusionAttr())
       for (auto reason : fusion.getStopped().getAsRange<StringAttr>())
         stopped.push_back(llvm::json::fixUTF8(reason.getValue()));

@@ -514,7 +514,9 @@ void Session::firstRun() {
   check(status);
   loadTimeUs += microseconds(Clock::now() - start);
   checkDims();
+  start = Clock::now();
   check(tcrt_context_run(context()));
+  firstRunTimeUs = microseconds(Clock::now() - start);
   readOutputs();
 }
 

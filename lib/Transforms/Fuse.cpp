@@ -18,6 +18,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Support/Logging.h"
 #include "tc/Transforms/Passes.h"
+#include "tc/Transforms/UnfusedCost.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -184,6 +185,7 @@ private:
     for (const RegionInput &input : info.inputs)
       reads.push_back(b.getStringAttr(stringify(input.access)));
     region.setCostAttr(base::CostAttr::get(info.flops, info.bytes));
+    region->setAttr(kUnfusedAttr, getUnfusedCost(region));
     region.setFusionAttr(
         kernel::FusionAttr::get(b.getContext(), info.ops, b.getArrayAttr(reads), b.getArrayAttr(stopped)));
     const auto locs = llvm::map_to_vector(named, [](Operation *op) { return op->getLoc(); });

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Bench/Benchmark.h"
+#include "tc/Bench/Economics.h"
 #include "tc/Run/Session.h"
 #include "tc/Support/CommandLine.h"
 
@@ -27,7 +28,8 @@ using tc::run::Failure;
 namespace {
 
 struct Options {
-  std::vector<std::string> models, against, dims, peers = {"ort", "openvino", "torch"};
+  std::vector<std::string> models, against, dims;
+  std::optional<std::vector<std::string>> peers;
   uint32_t threads = 0;
   double seconds = 2;
   std::string cpu = "native", inputs, json, html, python = "python3";
@@ -35,7 +37,13 @@ struct Options {
   std::optional<double> maxRel;
   bool isStatic = false;
   std::string function;
+  bool isEconomics = false;
+  std::optional<double> runsPerDay, modeSeconds;
+  std::optional<std::vector<std::string>> modes;
 };
+
+/// Modes of tc-compile that --modes takes, besides its default.
+std::vector<std::string> modeNames() { return {"reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}; }
 
 [[noreturn]] void fail(const std::string &what) {
   throw Failure{1, "tc-bench: error: " + what + "; see tc-bench --help"};
@@ -46,11 +54,29 @@ uint32_t usableCores() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? uint32_t(CPU_COUNT(&set)) : 1;
 }
 
-/// The tc-compile beside this program, wherever it is installed.
-std::string findCompiler() {
+/// The tool beside this program, wherever it is installed.
+std::string findTool(const std::string &name) {
   std::error_code error;
   std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (error ? std::filesystem::path("tc-compile") : self.parent_path() / "tc-compile").string();
+  return (error ? std::filesystem::path(name) : self.parent_path() / name).string();
+}
+
+/// The names of a list, "none" left out; `what` they are of stands in the error for an unknown one.
+std::vector<std::string> checkNames(const std::vector<std::string> &given, const std::vector<std::string> &known,
+                                    const std::string &what) {
+  std::vector<std::string> names;
+  for (const std::string &name : given) {
+    if (name == "none")
+      continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string all;
+      for (const std::string &each : known)
+        all += (all.empty() ? "" : ", ") + each;
+      fail("there is no " + what + " \"" + name + "\"; " + what + "s are " + all + ", or none");
+    }
+    names.push_back(name);
+  }
+  return names;
 }
 
 /// One line on a terminal, written over by the next; nothing elsewhere.
@@ -122,7 +148,8 @@ std::vector<Sizes> combine(const DimSizes &dims) {
 
 BenchmarkOptions checkOptions(const Options &options) {
   BenchmarkOptions result;
-  result.compiler = findCompiler();
+  result.compiler = findTool("tc-compile");
+  result.runner = findTool("tc-run");
   result.python = options.python;
   result.cpu = options.cpu;
   result.threads = options.threads ? options.threads : usableCores();
@@ -136,18 +163,22 @@ BenchmarkOptions checkOptions(const Options &options) {
     fail("--inputs is for one model, and " + std::to_string(options.models.size()) + " are given");
   if (options.models.size() > 1 && !options.against.empty())
     fail("--against is for one model, and " + std::to_string(options.models.size()) + " are given");
-  for (const std::string &name : options.peers) {
-    if (name == "none")
-      continue;
-    const std::vector<std::string> &known = peerNames();
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      std::string names;
-      for (const std::string &peer : known)
-        names += (names.empty() ? "" : ", ") + peer;
-      fail("there is no peer \"" + name + "\"; peers are " + names + ", or none");
-    }
-    result.peers.push_back(name);
-  }
+  const std::vector<std::string> usualPeers =
+      options.isEconomics ? peerNames() : std::vector<std::string>{"ort", "openvino", "torch"};
+  const std::vector<std::string> usualModes =
+      options.isEconomics ? std::vector<std::string>{"reduce-overhead", "max-autotune"} : std::vector<std::string>();
+  result.peers = checkNames(options.peers.value_or(usualPeers), peerNames(), "peer");
+  result.modes = checkNames(options.modes.value_or(usualModes), modeNames(), "mode");
+  result.modeSeconds = options.modeSeconds.value_or(result.modeSeconds);
+  result.isEconomics = options.isEconomics;
+  if (options.runsPerDay && !options.isEconomics)
+    fail("--runs-per-day is for --economics, which is not given");
+  if (options.modeSeconds && result.modes.empty())
+    fail("--mode-seconds is for --modes, and there are none");
+  for (const std::string &model : options.models)
+    if ((options.isEconomics || !result.modes.empty()) && isArtifact(model))
+      fail(std::string(options.isEconomics ? "--economics" : "--modes") + " is for models, as " + model +
+           " is compiled already; give the model");
   return result;
 }
 
@@ -175,6 +206,8 @@ public:
     report.machine = describeMachine();
     report.date = localTime();
     report.command = command;
+    if (options.isEconomics)
+      report.runsPerDay = options.runsPerDay.value_or(100000);
   }
 
   /// The exit code: that of the first model which failed, else 3 where outputs differ by more than --max-rel.
@@ -240,6 +273,9 @@ private:
       const auto begin = report.models.begin() + std::ptrdiff_t(first);
       std::printf("\n%s", sizesText({begin, report.models.end()}, listed).c_str());
     }
+    if (report.runsPerDay)
+      std::printf("%s",
+                  economicsText(report, {report.models.begin() + std::ptrdiff_t(first), report.models.end()}).c_str());
     std::fflush(stdout);
   }
 
@@ -297,11 +333,18 @@ int main(int argc, char **argv) {
   option->delimiter(',')->allow_extra_args(false);
   std::vector<std::string> peers = peerNames();
   peers.push_back("none");
-  app.setChoices(option, "default: ort,openvino,torch; known: ", peers);
+  app.setChoices(option, "default: ort,openvino,torch (with --economics all); known: ", peers);
   option = add(group, "--against", options.against, "MODEL",
                "another artifact or model of the same inputs, in turns; can be repeated");
   option->allow_extra_args(false);
   app.setExtensions(option, {"onnx", "pt2", "mlir", "bin"});
+  option = add(group, "--modes", options.modes, "MODE,...", "");
+  option->delimiter(',')->allow_extra_args(false);
+  std::vector<std::string> modes = modeNames();
+  modes.push_back("none");
+  app.setChoices(option, "other modes of tc-compile, in turns (with --economics the first two): ", modes);
+  add(group, "--mode-seconds", options.modeSeconds, "SECONDS", "that compiling in such a mode may take (default 300)")
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
   add(group, "--python", options.python, "PROGRAM", "runs the peers (default python3)");
   add(group, "--cpu", options.cpu, "CPU", "tc-compile's --cpu (default native)");
   add(group, "--function", options.function, "NAME", "of the artifact (default: its first one)");
@@ -313,6 +356,12 @@ int main(int argc, char **argv) {
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
   add(group, "--max-rel", options.maxRel, "R", "largest error relative to a peer that is no failure");
 
+  app.add_flag("--economics", options.isEconomics,
+               "whether compiling pays: costs before and of a run, break-even, memory, fusion, and what to do")
+      ->group(group);
+  add(group, "--runs-per-day", options.runsPerDay, "N", "for --economics (default 100000)")
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+
   group = "Output";
   add(group, "--json", options.json, "FILE", "write all numbers (-: to standard output)");
   add(group, "--html", options.html, "FILE", "write a page with rooflines, kernels and times");
@@ -322,7 +371,8 @@ int main(int argc, char **argv) {
              "  tc-bench model.onnx --dim batch=8 --static           beside the peers that python3 finds\n"
              "  tc-bench model.onnx --peers none --html page.html    tc alone, with a page of rooflines\n"
              "  tc-bench model.onnx --dim batch=1,8,32               a table over sizes\n"
-             "  tc-bench new.bin --against old.bin                   two artifacts in turns\n\n"
+             "  tc-bench new.bin --against old.bin                   two artifacts in turns\n"
+             "  tc-bench model.onnx --economics --runs-per-day 1e6   whether compiling pays, and when not\n\n"
              "Exit codes: 0 done; 1 wrong use or unreadable file; 2 a model needs what tc lacks; 3 outputs differ by\n"
              "more than --max-rel; 4 inputs refused; 5 this machine cannot run it; 6 internal error");
   int code;

@@ -8,6 +8,7 @@
 #ifndef TC_BENCH_PEERS_H
 #define TC_BENCH_PEERS_H
 
+#include "tc/Bench/Report.h"
 #include "tc/Run/Npz.h"
 
 #include <cstdint>
@@ -50,6 +51,8 @@ public:
   const std::string &problem() const { return problemText; }
   bool isAbsent() const { return absent; }
   double loadSeconds() const { return loadedIn; }
+  /// How long its stages took, and the memory that the process has held so far.
+  const EngineStart &start() const { return started; }
   /// Its outputs, by position.
   run::NamedTensors outputs() const;
   /// Times runs for about so long; empty, with a problem, if it fails.
@@ -61,6 +64,7 @@ private:
   std::string peer, versionText, problemText, outputsFile;
   bool absent = false;
   double loadedIn = 0;
+  EngineStart started;
   pid_t process = -1;
   int toProcess = -1, fromProcess = -1;
   std::string pending; ///< read, but after the last line's end

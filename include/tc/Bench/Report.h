@@ -25,6 +25,7 @@ struct Times {
   double deviationUs = 0; ///< standard deviation
   double spread = 0;      ///< (90th percentile - 10th percentile) / median
   size_t runs = 0;
+  std::vector<double> percentilesUs; ///< from 0 (the least) to 100 (the largest)
   /// One after the other, as they were timed.
   double runsPerSecond() const { return meanUs > 0 ? 1e6 / meanUs : 0; }
 
@@ -32,8 +33,27 @@ struct Times {
   static Times of(std::vector<double> us);
 };
 
+enum class EngineKind {
+  Tc,    ///< the model or artifact that is asked for
+  Other, ///< of --against
+  Mode,  ///< the same model, compiled with another --mode
+  Peer
+};
+
+/// What an engine needs besides the times of its runs; 0 where not known. A process of its own has run little else.
+struct EngineStart {
+  std::optional<double> compileSeconds; ///< of tc, ahead of time
+  double importSeconds = 0;             ///< of a peer: until its Python package is there
+  double buildSeconds = 0;              ///< of a peer: reading the model, building the session, compiling in process
+  double loadSeconds = 0;               ///< of tc: from the file to a context that is ready
+  double firstRunUs = 0;                ///< then
+  uint64_t peakRssBytes = 0;            ///< of the process
+  uint64_t artifactBytes = 0, arenaBytes = 0, weightsBytes = 0; ///< of tc
+};
+
 struct EngineResult {
-  std::string name;    ///< tc, the file of --against, ort, openvino, torch, inductor
+  std::string name; ///< tc, the file of --against, tc MODE, ort, openvino, torch, inductor
+  EngineKind kind = EngineKind::Peer;
   std::string version; ///< empty where the engine did not load
   /// Why there are no times: it is not installed, does not read the model, or failed. Empty where there are.
   std::string problem;
@@ -42,12 +62,14 @@ struct EngineResult {
   Times times;
   /// This engine's time over tc's: the median of the ratios of the rounds' medians.
   double ratio = 0;
+  double ratioLow = 0, ratioHigh = 0; ///< the least and the largest of these ratios
   /// (largest - least) / median of the rounds' medians: what the machine did meanwhile. Smaller differences say
   /// nothing.
   double noise = 0;
   /// max|tc - peer| / max|peer| of the worst output; nothing where they cannot be compared.
   std::optional<double> maxRelError;
   std::string difference; ///< why they cannot be compared
+  EngineStart start;
 };
 
 struct KernelResult {
@@ -60,6 +82,9 @@ struct KernelResult {
   std::string strategy;                     ///< of the schedule that the code obeys: cpu.winograd
   std::vector<uint32_t> reads;              ///< numbers of the kernels that its inputs come from
   std::vector<std::string> inputs, outputs; ///< of the model: those that it reads, and those that come from it
+  /// Of a call, with each of its nodes as a kernel of its own: launches, and bytes that these read and write; 0 where
+  /// not known.
+  uint64_t unfusedLaunches = 0, unfusedBytes = 0;
   /// 1e9 per second; 0 where not known.
   double gflops() const { return us > 0 ? double(flops) * calls / us / 1000 : 0; }
   double gbs() const { return us > 0 ? double(bytes) * calls / us / 1000 : 0; }
@@ -85,10 +110,16 @@ struct Report {
   std::string command;             ///< as a shell takes it
   std::vector<Roofline> rooflines; ///< the last is that of the runs' thread count
   std::vector<ModelResult> models;
+  std::optional<double> runsPerDay; ///< of --economics
 
   const Roofline &roofline() const { return rooflines.back(); }
   /// Percent of the roofline that a kernel reaches; 0 where its operations and bytes are not known.
   double percentOfRoofline(const KernelResult &kernel) const;
+  /// The least microseconds of a call with each node as a kernel of its own, each of which moves an equal part of the
+  /// bytes at the bandwidth of the level that holds it; 0 where not known.
+  double leastUnfusedUs(const KernelResult &kernel) const;
+  /// Percent of the kernel's roofline that its nodes could reach so at most; 0 where not known.
+  double percentUnfused(const KernelResult &kernel) const;
 };
 
 /// The roofline's line of text.

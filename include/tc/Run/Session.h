@@ -76,6 +76,8 @@ public:
   bool isOnGpu() const { return runsOnGpu; }
   /// Microseconds from the file to a context that is ready to run; complete after firstRun.
   double loadUs() const { return loadTimeUs; }
+  /// Microseconds of the first run, without that.
+  double firstRunUs() const { return firstRunTimeUs; }
 
   /// Gives an input; float32 is converted for smaller floats, bytes for integers below a byte.
   void setInput(uint32_t index, const Tensor &tensor);
@@ -131,7 +133,7 @@ private:
   std::unique_ptr<tcrt_model_t, CloseModel> opened;
   std::unique_ptr<tcrt_context_t, DestroyContext> created;
   bool runsOnGpu = false;
-  double loadTimeUs = 0;
+  double loadTimeUs = 0, firstRunTimeUs = 0;
   uint32_t function = 0;
   std::vector<tcrt_value_info_t> inputValues, outputValues;
   std::vector<tcrt_symbol_info_t> symbolValues;

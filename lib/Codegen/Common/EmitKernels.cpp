@@ -14,6 +14,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Logging.h"
+#include "tc/Transforms/UnfusedCost.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -418,6 +419,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
           deviceWithGrid(launch), i == working ? region.getCostAttr() : base::CostAttr(), /*group=*/IntegerAttr());
       if (Attribute nodes = region->getAttr(host::kNodesAttr))
         op->setAttr(host::kNodesAttr, nodes);
+      if (Attribute unfused = region->getAttr(kUnfusedAttr); unfused && i == working)
+        op->setAttr(kUnfusedAttr, unfused);
       op->setAttr(host::kStrategyAttr, builder.getStringAttr(kernel.schedule.getStrategy()));
       if (last)
         return llvm::to_vector_of<Value>(op.getOutputs().take_front(region.getNumResults()));

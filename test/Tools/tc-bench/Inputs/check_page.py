@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Open tc-bench's page in a headless browser, measure what it shows, use its graph, and take a screenshot.
 
-usage: check_page.py PAGE.html SCREENSHOT.png
+usage: check_page.py PAGE.html SCREENSHOT.png [WIDTH]
+
+WIDTH: of the window (1250).
 """
 import html
 import json
@@ -30,6 +32,22 @@ try {
   for (const plot of plots)
     for (const shape of plot.querySelectorAll('circle, line, text'))
       if (!inside(rect(shape), rect(plot))) result.errors.push('outside of the roofline: ' + shape.outerHTML);
+  // Plots of costs: nothing leaves its frame, and no text stands on another one.
+  const pictures = [...document.querySelectorAll('svg.plot')];
+  result.pictures = pictures.length;
+  result.curves = document.querySelectorAll('.curve').length;
+  result.bars = document.querySelectorAll('.bar').length;
+  for (const picture of pictures) {
+    for (const shape of picture.querySelectorAll('circle, line, text, polyline, rect'))
+      if (!inside(rect(shape), rect(picture))) result.errors.push('outside of its picture: ' + shape.outerHTML.slice(0, 200));
+    const texts = [...picture.querySelectorAll('text')];
+    texts.forEach((text, i) => texts.slice(0, i).forEach(other => {
+      if (overlap(rect(text), rect(other))) result.errors.push('two texts in one place: ' + text.outerHTML + other.outerHTML);
+    }));
+  }
+  for (const picture of pictures)
+    for (const other of pictures)
+      if (picture !== other && overlap(rect(picture), rect(other))) result.errors.push('two pictures in one place');
   result.graphs = graphs.length;
   result.nodes = document.querySelectorAll('.node').length;
   for (const graph of graphs) {
@@ -74,11 +92,11 @@ document.body.append(answer);
 </script>"""
 
 
-def browse(page, *words):
+def browse(page, size, *words):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory(prefix="tc-browser-") as profile:
         return subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}",
-                               "--window-size=1250,4200", *words, "file://" + os.path.abspath(page)],
+                               f"--window-size={size}", *words, "file://" + os.path.abspath(page)],
                               capture_output=True, text=True, timeout=120, check=True).stdout
 
 
@@ -120,13 +138,14 @@ def read_png(path):
     return width, height, len(colours)
 
 
-def main(page, screenshot):
+def main(page, screenshot, width=1250):
+    size = f"{width},{4200 * 1250 // int(width)}"
     with open(page) as f:
         text = f.read()
     with tempfile.NamedTemporaryFile("w", suffix=".html") as probed:
         probed.write(text.replace("</body>", PROBE + "</body>"))
         probed.flush()
-        dom = browse(probed.name, "--dump-dom")
+        dom = browse(probed.name, size, "--dump-dom")
     result = json.loads(html.unescape(re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL).group(1)))
     for error in result["errors"]:
         print(error)
@@ -134,11 +153,13 @@ def main(page, screenshot):
           f"{result['dashed']} of them dashed")
     assert result["zoomed"] and result["moved"] and result["whole"] and result["found"] and result["width"] <= 0, result
     print("zoomed, moved, and shown whole again; the row of a kernel was found")
-    browse(page, f"--screenshot={os.path.abspath(screenshot)}")
+    if result["pictures"]:
+        print(f"{result['pictures']} pictures with {result['curves']} curves and {result['bars']} bars")
+    browse(page, size, f"--screenshot={os.path.abspath(screenshot)}")
     width, height, colours = read_png(screenshot)
     print(f"screenshot of {width} x {height} points in {colours} colours")
     return 1 if result["errors"] or colours < 50 else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))
