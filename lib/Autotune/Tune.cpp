@@ -338,18 +338,18 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     showProgress(tried);
     llvm::Expected<Runner> runner = open(region, candidate, *cpu, tensors);
     if (!runner) {
-      if (log::isEnabled("schedule"))
-        log::write("schedule", "not measured " + nodes + ": " + llvm::toString(runner.takeError()));
+      if (log::isEnabled("tuning"))
+        log::write("tuning", "not measured " + nodes + ": " + llvm::toString(runner.takeError()));
       else
         llvm::consumeError(runner.takeError());
       continue;
     }
     comparison = compare(*byDefault, *runner, kTrySeconds, kTryPairs);
     defaultSeconds = defaultSeconds ? std::min(defaultSeconds, comparison.leastA) : comparison.leastA;
-    if (log::isEnabled("schedule"))
-      log::write("schedule", llvm::formatv("measured {0}: {1:f1} us, default {2:f1} us: {3}", nodes,
-                                           comparison.leastB * 1e6, comparison.leastA * 1e6, textOf(candidate))
-                                 .str());
+    if (log::isEnabled("tuning"))
+      log::write("tuning", llvm::formatv("measured {0}: {1:f1} us, default {2:f1} us: {3}", nodes,
+                                         comparison.leastB * 1e6, comparison.leastA * 1e6, textOf(candidate))
+                               .str());
     if (comparison.leastRatio >= bestRatio)
       continue;
     bestRatio = comparison.leastRatio;
@@ -467,8 +467,8 @@ llvm::Expected<TuneReport> Tuner::run() {
     if (decision.schedule)
       region.setScheduleAttr(decision.schedule);
     report.regions.back() = decision.outcome;
-    if (!decision.outcome.text.empty() && log::isEnabled("schedule"))
-      log::write("schedule", host::joinNodeNames(region) + ": " + decision.outcome.text);
+    if (!decision.outcome.text.empty() && log::isEnabled("tuning"))
+      log::write("tuning", host::joinNodeNames(region) + ": " + decision.outcome.text);
   }
   if (!measured && !lastFailure.empty())
     return llvm::createStringError(lastFailure);

@@ -12,11 +12,14 @@
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Support/Logging.h"
 #include "tc/Target/Reference/Reference.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include <map>
 
 using namespace mlir;
 using namespace tc;
@@ -168,6 +171,17 @@ int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) 
                          (others.empty() ? "" : "; this machine cannot run " + describeMachines(others)));
 }
 
+/// ", batch=8, length=128"; other dims have small sizes.
+static std::string describe(const llvm::StringMap<int64_t> &sizes) {
+  std::map<llvm::StringRef, int64_t> sorted;
+  for (const auto &entry : sizes)
+    sorted.emplace(entry.getKey(), entry.getValue());
+  std::string text;
+  for (auto [name, size] : sorted)
+    text += ", " + name.str() + "=" + std::to_string(size);
+  return text;
+}
+
 int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const llvm::StringMap<int64_t> &sizes,
                              const std::string &variant, bool onGpu, const std::string &path, double &largest) {
   StringRef prefix = "--verify: ";
@@ -182,9 +196,17 @@ int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const llvm:
     return std::exchange(isWhole, false) ? opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number)
                                          : runProbe(probe, variant, *inputs);
   };
-  auto finding = target::verify(function, *inputs, getTolerance(function), run, &largest);
+  double own = 0;
+  auto finding = target::verify(function, *inputs, getTolerance(function), run, &own);
   if (!finding)
     return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
+  largest = std::max(largest, own);
+  if (log::isEnabled("verify"))
+    log::write("verify", llvm::formatv("function {0}, variant {1}{2}: {3}, allowed {4:e1}", function.getSymName(),
+                                       variant, describe(sizes),
+                                       *finding ? (*finding)->what : llvm::formatv("largest error {0:e1}", own).str(),
+                                       getTolerance(function))
+                             .str());
   if (!*finding)
     return kDone;
   // What computes something else is no artifact, and no reason to lose one that is.

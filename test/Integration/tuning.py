@@ -104,7 +104,7 @@ def write(path, database):
 
 
 def measured(log):
-    return re.findall(r"^schedule: measured .* us: (#kernel\.cpu\.\w+<.*>)$", log, re.M)
+    return re.findall(r"^tuning: measured .* us: (#kernel\.cpu\.\w+<.*>)$", log, re.M)
 
 
 def check_candidates(tools):
@@ -116,7 +116,7 @@ def check_candidates(tools):
         done = tools.compile(model, tools.path("plain.bin"), *NATIVE)
         check(f"{name} compiles", done.returncode == 0, done.stderr)
         expected = tools.outputs(tools.path("plain.bin"), inputs)
-        done = tools.compile(model, tools.path("tuned.bin"), "--mode", "max-autotune", "--tuning-db", db, "--logs", "schedule", *NATIVE)
+        done = tools.compile(model, tools.path("tuned.bin"), "--mode", "max-autotune", "--tuning-db", db, "--logs", "tuning", *NATIVE)
         check(f"{name} is tuned", done.returncode == 0, done.stderr)
         schedules = measured(done.stderr)
         with open(db) as f:
@@ -129,7 +129,7 @@ def check_candidates(tools):
         check(f"{name} has schedules to choose from", schedules, done.stderr)
         for schedule in schedules:
             write(forced, with_schedule(database, schedule))
-            done = tools.compile(model, tools.path("forced.bin"), "--tuning-db", forced, "--logs", "schedule", *NATIVE)
+            done = tools.compile(model, tools.path("forced.bin"), "--tuning-db", forced, "--logs", "tuning", *NATIVE)
             check(f"{name}: a record is obeyed", done.returncode == 0 and ": recorded: " in done.stderr and " instead of " in done.stderr,
                   f"{schedule}: {done.stderr}")
             actual = tools.outputs(tools.path("forced.bin"), inputs)
@@ -147,7 +147,7 @@ def check_database(tools):
     save(model, one("MatMul", ["x", "w"]), {"x": normal(30, 64)}, TensorProto.FLOAT, {"w": normal(64, 100)})
     plain, tuned = tools.path("plain.bin"), tools.path("tuned.bin")
     tools.compile(model, plain)
-    done = tools.compile(model, tuned, "--mode", "max-autotune", "--tuning-db", db, "--logs", "schedule")
+    done = tools.compile(model, tuned, "--mode", "max-autotune", "--tuning-db", db, "--logs", "tuning")
     check("tuned", done.returncode == 0, done.stderr)
     with open(db) as f:
         database = json.load(f)

@@ -8,7 +8,9 @@
 //   schedule   the strategy and its parameters that each region got
 //   kernel     which kernel computes which nodes, and which share one
 //   memory     the place and lifetime of each value, and what they add up to
+//   tuning     each schedule that was measured beside the default one, and what each kernel got
 //   guards     what runs are refused for, where it comes from and how to give it up
+//   verify     the error of each function, variant and size, and the search for the first node that is off
 //   cache      which artifact and which kernels were found in the compile cache, and which not
 //
 // Nothing is printed, and no text is built, unless the channel was enabled:

@@ -10,11 +10,13 @@
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Support/Logging.h"
 #include "tc/Target/Reference/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 #include <random>
@@ -224,6 +226,13 @@ llvm::Expected<std::optional<Finding>> tc::target::verify(func::FuncOp func, Arr
     auto off = findOff(func, inputs, values, maxRel, run);
     if (!off)
       return off.takeError();
+    if (log::isEnabled("verify"))
+      log::write("verify", llvm::formatv("{0} values from node \"{1}\" to \"{2}\": {3}", values.size(),
+                                         getNodeName(values.front()), getNodeName(values.back()),
+                                         off->first == values.size() ? "none is off"
+                                                                     : "the first that is off is of node \"" +
+                                                                           getNodeName(values[off->first]) + "\"")
+                               .str());
     if (off->first == values.size())
       break; // exposing the values changed what is computed: the best that is known stays
     finding = {getNodeName(values[off->first]), off->second};
