@@ -227,15 +227,17 @@ private:
     const int64_t across = schedule.getAcross(), down = schedule.getBlock() / across, lanes = rows.lanes;
     const Value thread = threadIndex(e);
     const Value threadDown = e.divUnsigned(thread, e.i64(across)), threadAcross = e.remUnsigned(thread, e.i64(across));
-    const Value column = e.mul(e.add(e.mul(columns.base, e.i64(across)), threadAcross), e.i64(lanes));
+    const Value own = e.add(e.mul(columns.base, e.i64(across)), threadAcross);
     auto lanesAt = [&](Value base) {
       const Index index = e.uniform(base, lanes);
       return lanes == 1 ? index : e.contiguous(index);
     };
     OpBuilder &b = e.builder();
-    const Value isInside =
-        arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, column, e.size(rows.sizes.back()));
+    const Value isInside = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, e.mul(own, e.i64(lanes)),
+                                                 e.size(rows.sizes.back()));
     const Value end = arith::SelectOp::create(b, e.loc(), isInside, to, from);
+    // Threads beyond the last column add nothing, but what a column's rows share is read before their loop.
+    const Value column = e.mul(arith::SelectOp::create(b, e.loc(), isInside, own, e.i64(0)), e.i64(lanes));
     SmallVector<Index> place(at);
     place.push_back(lanesAt(column));
     Value start = e.toAccumulator(e.neutral(rows.op.getKind(), rows.element()));

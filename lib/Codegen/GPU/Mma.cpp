@@ -47,6 +47,8 @@ constexpr double kWrite = 150, kSlice = 1.5e6, kBegin = 12e6, kSecondLaunch = 8e
 constexpr int64_t kMostResident = 4;
 // Rows from which on a launch writes an rhs along K: several tiles read the same columns.
 constexpr int64_t kWrittenRows = 512;
+// Four slices of f32.
+constexpr double kFreeDepth = 128;
 
 int64_t knownMultiple(ArrayRef<AffineExpr> sizes) { return sizes.empty() ? 1 : sizes.back().getLargestKnownDivisor(); }
 
@@ -378,6 +380,18 @@ MmaLayout::MmaLayout(const MmaProblem &p, MmaSchedule s)
 
 namespace {
 
+/// Whether three passes over operands of f32 cost no time, so that nothing need be left out: memory takes longer, and a
+/// tile's ring holds all of K. Longer sums go on with one slice while the next is on its way, and passes show.
+bool areExactForFree(const RegionProblem &region, double products, double depth, machine::GpuAttr gpu) {
+  const base::CostAttr cost = region.getOp().getCostAttr();
+  if (!cost || depth > kFreeDepth)
+    return false;
+  // TF32 goes at half the rate of 16 bits.
+  const double passes = 3 * 2 * (2 * products) / double(gpu.getMmaGigaflops());
+  return passes <= double(evaluateLikely(cost.getBytesExpr(), region.getOp(), usual::kExtent)) /
+                       double(gpu.getGigabytesPerSecond());
+}
+
 class MmaGenerator final : public GeneratorFor<MmaSchedule, MmaProblem> {
 public:
   std::optional<MmaProblem> analyze(const RegionProblem &region) const override { return asMmaProblem(region); }
@@ -398,7 +412,8 @@ public:
                                         {128, 64, 2, 4, 4},  {64, 128, 1, 4, 4},  {64, 128, 1, 4, 3},
                                         {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},  {16, 64, 1, 4, 8}};
     static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
-    const bool isExact = p.element.isF32() && !region.getLimits().allowsTf32;
+    const bool isExact = p.element.isF32() && (!region.getLimits().allowsTf32 ||
+                                               areExactForFree(region, batch * rows * columns * depth, depth, gpu));
     FailureOr<MmaSchedule> best = failure();
     double least = std::numeric_limits<double>::infinity();
     const double processors = double(gpu.getMultiprocessors());

@@ -72,3 +72,20 @@ func.func @rows(%x: tensor<4096x512xf32>) -> tensor<4096xf32> {
 // CHECK: nvvm.barrier
 // CHECK: llvm.func @[[ALL]]_parts
 // CHECK: nvvm.shfl.sync bfly
+
+// What the rows of a column share is read before their loop: threads beyond the last column read the first one's.
+// CHECK: llvm.func @{{k[0-9]+}}_div_reduce
+// CHECK: %[[INSIDE:.*]] = llvm.icmp "slt" %[[OWN:.*]], %{{.*}} : i64
+// CHECK: %[[COLUMN:.*]] = llvm.select %[[INSIDE]], %[[OWN]], %{{.*}} : i1, i64
+// CHECK: %[[SCALE:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN]]]
+// CHECK: llvm.load %[[SCALE]]
+// CHECK: llvm.cond_br
+func.func @scaled(%x: tensor<64x4x131xf32>, %y: tensor<131xf32>) -> tensor<64x131xf32> {
+  %r = kernel.region(%a = %x : tensor<64x4x131xf32>, %b = %y : tensor<131xf32>) -> (tensor<64x131xf32>) {
+    %c = prim.broadcast %b [2] : tensor<131xf32> -> tensor<64x4x131xf32>
+    %d = prim.div %a, %c : tensor<64x4x131xf32>
+    %s = prim.reduce sum %d [1] : tensor<64x4x131xf32> -> tensor<64x131xf32>
+    kernel.yield %s : tensor<64x131xf32>
+  }
+  return %r : tensor<64x131xf32>
+}

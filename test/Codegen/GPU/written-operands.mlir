@@ -109,3 +109,31 @@ func.func @first_layer_f32(%x: tensor<8x224x224x3xf32>) -> tensor<8x112x112x64xf
   }
   return %r : tensor<8x112x112x64xf32>
 }
+
+// -----
+
+// Memory takes longer than three passes over 64 steps of K: TF32 would save no time.
+// SCHEDULE-LABEL: func.func @bound_by_memory
+// SCHEDULE: #kernel.gpu.mma<{{.*}}passes = 3
+func.func @bound_by_memory(%x: tensor<8192x64xf32>, %y: tensor<64x64xf32>) -> tensor<8192x64xf32> {
+  %r = kernel.region(%a = %x : tensor<8192x64xf32>, %b = %y : tensor<64x64xf32>) -> (tensor<8192x64xf32>) attributes {cost = #tc.cost<flops = 67108864, bytes = 4210688>} {
+    %d = prim.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<8192x64xf32>, tensor<64x64xf32>) -> tensor<8192x64xf32>
+    kernel.yield %d : tensor<8192x64xf32>
+  }
+  return %r : tensor<8192x64xf32>
+}
+
+// -----
+
+// Over 1024 steps it does not.
+// SCHEDULE-LABEL: func.func @bound_by_products
+// SCHEDULE: #kernel.gpu.mma<
+// SCHEDULE-NOT: passes = 3
+// SCHEDULE: return
+func.func @bound_by_products(%x: tensor<8192x1024xf32>, %y: tensor<1024x1024xf32>) -> tensor<8192x1024xf32> {
+  %r = kernel.region(%a = %x : tensor<8192x1024xf32>, %b = %y : tensor<1024x1024xf32>) -> (tensor<8192x1024xf32>) attributes {cost = #tc.cost<flops = 17179869184, bytes = 71303168>} {
+    %d = prim.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<8192x1024xf32>, tensor<1024x1024xf32>) -> tensor<8192x1024xf32>
+    kernel.yield %d : tensor<8192x1024xf32>
+  }
+  return %r : tensor<8192x1024xf32>
+}
