@@ -15,8 +15,8 @@ using namespace tc::codegen::gpu;
 namespace {
 
 constexpr int64_t kSteps = kLineBytes / kFragmentBytes; // of a slice
-// What TF32 keeps of f32.
-constexpr uint32_t kHighBits = 0xffffe000;
+// What TF32 keeps of f32, and half of its last place.
+constexpr uint32_t kHighBits = 0xffffe000, kHalf = 0x1000;
 
 SmallVector<Index> resultAt(const MmaProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &row,
                             const Index &column) {
@@ -24,8 +24,10 @@ SmallVector<Index> resultAt(const MmaProblem &p, Emitter &e, ArrayRef<Index> bat
                     e.delinearize(lanesOf(p) == 1 ? column : e.contiguous(column), p.columns));
 }
 
-/// x = high + low of f32, where high is what tensor cores take of x. `low` is 0 where x is not finite, and `factor`,
-/// which stands for high where it meets the other operand's low, too: infinity times 0 must not give NaN.
+/// x = high + low of f32, where high is what tensor cores take of x. They cut off what they do not take: of x that is
+/// in low, of low it would make all products smaller, by 4 in 10^7, so that `low` is rounded to nearest by the cut. It
+/// is 0 where x is not finite, and `factor`, which stands for high where it meets the other operand's low, too:
+/// infinity times 0 must not give NaN.
 struct Parts {
   Value factor, low;
 };
@@ -43,8 +45,10 @@ Parts splitFloat(Emitter &e, Value x) {
   const Value high = arith::AndIOp::create(b, e.loc(), bits, constant(kHighBits));
   const Value low = arith::SubFOp::create(b, e.loc(), x, LLVM::BitcastOp::create(b, e.loc(), x.getType(), high));
   const Value isFinite = arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::ORD, low, low);
+  const Value nearest =
+      arith::AddIOp::create(b, e.loc(), LLVM::BitcastOp::create(b, e.loc(), bitsType, low), constant(kHalf));
   return {arith::SelectOp::create(b, e.loc(), isFinite, high, zero),
-          arith::SelectOp::create(b, e.loc(), isFinite, LLVM::BitcastOp::create(b, e.loc(), bitsType, low), zero)};
+          arith::SelectOp::create(b, e.loc(), isFinite, nearest, zero)};
 }
 
 class BlockCode {

@@ -30,11 +30,15 @@ func.func @narrow(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> ten
 
 // -----
 
-// f32 is exact: a slice's products are summed on their own, and those with the low parts by themselves. The tensor cores read f32
-// along K alone: y is turned by a launch before.
+// f32 is exact: a slice's products are summed on their own, and those with the low parts by themselves, which are rounded as the
+// tensor cores cut them off. These read f32 along K alone: y is turned by a launch before.
 // CHECK-LABEL: func.func @exact
 // CHECK: module @sm_90a
 // CHECK: setp.ne.b32 adds, 0, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32
+// CHECK: %[[LOW:.*]] = llvm.fsub
+// CHECK: %[[BITS:.*]] = llvm.bitcast %[[LOW]] : vector<4xf32> to vector<4xi32>
+// CHECK: %[[HALF:.*]] = llvm.mlir.constant(dense<4096> : vector<4xi32>)
+// CHECK: llvm.add %[[BITS]], %[[HALF]] : vector<4xi32>
 // CHECK: setp.ne.b32 adds, 1, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32
 // CHECK: module @sm_80
 // CHECK: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
