@@ -13,6 +13,7 @@
 #include "tc/Autotune/Tune.h"
 
 #include "Runner.h"
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Analysis/RegionText.h"
 #include "tc/Autotune/Database.h"
 #include "tc/Codegen/Schedules.h"
@@ -146,24 +147,53 @@ std::string describe(kernel::RegionOp region) {
   return text;
 }
 
-std::string Tuner::whyUnknown(kernel::RegionOp region) const {
+/// Where --dim gives no range: what is usual for such a dim, by what reads it; nullopt: no input has it as one.
+std::optional<int64_t> findLikely(kernel::RegionOp region, ArrayAttr symbols, int64_t number) {
+  bool isConv = false;
+  region.getBody().walk([&](prim::ConvOp) { isConv = true; });
+  for (Value input : region.getInputs()) {
+    if (isConstant(input))
+      continue;
+    const SmallVector<AffineExpr> sizes(prim::getSizes(input));
+    for (auto [dim, size] : llvm::enumerate(sizes)) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(size);
+      if (!symbol || int64_t(symbol.getPosition()) != number)
+        continue;
+      const int64_t outer = isConv ? usual::kImages : sizes.size() > 2 ? usual::kBatch : usual::kProductRows;
+      return getLikelySize(size, symbols, dim == 0 ? outer : isConv ? usual::kImageSide : usual::kProductRows);
+    }
+  }
+  return std::nullopt;
+}
+
+/// The size that a region is measured at: the largest of a range, else a likely one.
+std::optional<int64_t> findSize(kernel::RegionOp region, int64_t number) {
   ArrayAttr symbols = symbolsOf(region);
-  llvm::SmallDenseSet<int64_t> bound;
+  std::optional<int64_t> size = largest(symbols, number);
+  return size ? size : findLikely(region, symbols, number);
+}
+
+/// " at n = 128", of the sizes for which there is no range; empty: there is none.
+std::string describeLikely(kernel::RegionOp region) {
+  ArrayAttr symbols = symbolsOf(region);
+  std::string text;
+  for (int64_t number : getSymbols(region))
+    if (symbols && number < int64_t(symbols.size()) && !largest(symbols, number))
+      text += (text.empty() ? " at " : ", ") + cast<prim::SymbolAttr>(symbols[number]).getName().str() + " = " +
+              std::to_string(findSize(region, number).value_or(1));
+  return text;
+}
+
+std::string Tuner::whyUnknown(kernel::RegionOp region) const {
+  llvm::SmallDenseSet<int64_t> bound; // by an input's dim
   for (Value input : region.getInputs())
     if (!isConstant(input))
       for (AffineExpr size : prim::getSizes(input))
         if (auto symbol = dyn_cast<AffineSymbolExpr>(size))
           bound.insert(symbol.getPosition());
-  for (int64_t symbol : getSymbols(region)) {
-    if (!largest(symbols, symbol)) {
-      std::string name = symbols && symbol < int64_t(symbols.size())
-                             ? cast<prim::SymbolAttr>(symbols[symbol]).getName().str()
-                             : "a symbol";
-      return "its sizes depend on \"" + name + "\", for which --dim gives neither a size nor a range";
-    }
-    if (!bound.contains(symbol))
+  for (int64_t symbol : getSymbols(region))
+    if (!bound.contains(symbol) || !findSize(region, symbol))
       return "its sizes are computed while the model runs";
-  }
   return "";
 }
 
@@ -171,7 +201,7 @@ int64_t Tuner::evaluate(AffineExpr expr, kernel::RegionOp region) const {
   ArrayAttr symbols = symbolsOf(region);
   SmallVector<AffineExpr> sizes;
   for (int64_t i = 0; i < int64_t(symbols ? symbols.size() : 0); ++i)
-    sizes.push_back(getAffineConstantExpr(largest(symbols, i).value_or(1), expr.getContext()));
+    sizes.push_back(getAffineConstantExpr(findSize(region, i).value_or(1), expr.getContext()));
   return prim::getConstantSize(prim::simplifySize(expr.replaceSymbols(sizes))).value_or(1);
 }
 
@@ -183,7 +213,7 @@ std::string Tuner::keyText(kernel::RegionOp region) const {
     if (isConstant(input))
       os << "constant " << i << '\n';
   for (int64_t symbol : getSymbols(region))
-    os << "s" << symbol << " = " << largest(symbolsOf(region), symbol).value_or(-1) << '\n';
+    os << "s" << symbol << " = " << findSize(region, symbol).value_or(-1) << '\n';
   return text;
 }
 
@@ -378,6 +408,8 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     decision.outcome.text = llvm::formatv("measured: the default is the fastest of {0} schedules, {1:f1} us ({2}, {3} "
                                           "threads)",
                                           candidates.size(), decision.outcome.us, variant, machine.threads);
+  if (decision.outcome.defaultUs)
+    decision.outcome.text += describeLikely(region);
   // A part of the schedules says nothing to other compiles.
   if (!options.database.empty() && tried == candidates.size()) {
     Record record;

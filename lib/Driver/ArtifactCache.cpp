@@ -102,11 +102,11 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// Every option is named here, so that a new one has to be thought of: those that change what is written, or what is
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
-  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, mode, tuningDb,
-               tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs,
-               depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds,
-               allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime, maxSeconds,
-               cacheDir, cacheSizeBytes, commandLine, executable] = request;
+  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs,
+               mode, tuningDb, tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile,
+               debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs,
+               checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime,
+               maxSeconds, cacheDir, cacheSizeBytes, commandLine, executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -138,10 +138,11 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   if (StringRef(mode).starts_with("max-autotune") || !tuningDb.empty()) {
     const std::string machine = tuningMachine.empty() ? autotune::describeMachine(tuningThreads).name : tuningMachine;
     builder.add("machine", machine).add("threads", tuningThreads);
+    const std::string database = request.getTuningDatabase();
     // What is found by measuring depends on the time for it.
     builder.add("time", StringRef(maxTime));
-    std::unique_ptr<llvm::MemoryBuffer> file = tuningDb.empty() ? nullptr : tryToMap(tuningDb);
-    builder.add("database", file ? file->getBuffer() : StringRef()).add("has database", !tuningDb.empty());
+    std::unique_ptr<llvm::MemoryBuffer> file = database.empty() ? nullptr : tryToMap(database);
+    builder.add("database", file ? file->getBuffer() : StringRef()).add("has database", !database.empty());
   }
   for (const std::string &name : targets) {
     llvm::Expected<machine::TargetKind> target = machine::parseTarget(name);

@@ -553,6 +553,11 @@ int Compiler::compile() {
       warn("--print-ir-after " + pass + " printed nothing: the pass did not run");
   if (!summary.empty())
     cache.add(files, summary);
+  if (!request.quiet && !summary.empty() && !tuned.empty()) {
+    // Not for the cache: what comes from there measures nothing.
+    progress::clear();
+    errors << printable(request.output + ": " + tuned) << "\n";
+  }
   if (!request.quiet && !summary.empty())
     fail(kDone, describeResult());
   return code;

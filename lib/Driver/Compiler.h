@@ -128,6 +128,7 @@ private:
   double seconds = 0;        ///< from the start to the end of the last phase
   llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
   std::mutex printedMutex;   ///< passes run in parallel
+  std::string tuned;         ///< what measuring gained and cost
   std::string modelHash;     ///< of hashModel
   std::unique_ptr<Thread> hashing;
   std::string summary; ///< of the artifact that was written, without its time

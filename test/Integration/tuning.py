@@ -211,13 +211,26 @@ def check_database(tools):
 
 
 def check_sizes(tools):
-    """Sizes that only the run knows are measured at the upper end of their range; without one, the region is left."""
+    """Sizes that only the run knows are measured at the upper end of their range; without one, at a likely size."""
     model, db = tools.path("m.onnx"), tools.path("sizes.json")
     save(model, one("MatMul", ["x", "w"]), {"x": ["n", 64]}, TensorProto.FLOAT, {"w": normal(64, 100)})
-    done = tools.compile(model, tools.path("a.bin"), "--mode", "max-autotune", "--explain")
-    for text in (done.stdout, done.stderr):  # in the explanation, and as a warning that the mode did nothing
-        check("unknown size", done.returncode == 0 and 'depend on "n", for which --dim gives neither' in text, done.stdout + done.stderr)
-    check("unknown size: warned", "warning: --mode max-autotune leaves 1 of 1 kernels with default schedules" in done.stderr, done.stderr)
+    cache = tools.path("cache")
+    done = tools.compile(model, tools.path("a.bin"), "--mode", "max-autotune", "--explain", "--cache-dir", cache)
+    check("likely size", done.returncode == 0 and re.search(r"measured: .* at n = 128$", done.stdout, re.M), done.stdout + done.stderr)
+    check("what it gained and cost", re.search(r"a\.bin: .* measured kernels .*; tuning took [0-9.]+ s\n.*a\.bin: ", done.stderr), done.stderr)
+    # The cache's folder keeps what was measured, where no file is named for it.
+    with open(os.path.join(cache, "tuning.json")) as f:
+        check("beside the cache", len(json.load(f)["records"]) == 1)
+    done = tools.compile(model, tools.path("c.bin"), "--mode", "max-autotune", "--explain", "--cache-dir", cache)
+    check("recorded beside the cache", done.returncode == 0 and "recorded: " in done.stdout, done.stdout + done.stderr)
+    check("the same", read(tools.path("a.bin")) == read(tools.path("c.bin")))
+    done = run(f"{tools.bin_dir}/tc-cache", "stats", "--cache-dir", cache)
+    check("tc-cache tells of it", "tuning.json: 1 measured kernels" in done.stdout, done.stdout)
+    # Nothing is known of sizes that the run computes.
+    save(tools.path("data.onnx"), [("Compress", ["x", "mask"], "t", {"axis": 0}), ("MatMul", ["t", "w"], "y", {})],
+         {"x": normal(30, 64), "mask": np.ones(30, bool)}, TensorProto.FLOAT, {"w": normal(64, 100)})
+    done = tools.compile(tools.path("data.onnx"), tools.path("d.bin"), "--mode", "max-autotune", "--explain")
+    check("computed size", done.returncode == 0, done.stdout + done.stderr)
     done = tools.compile(model, tools.path("a.bin"), "--mode", "max-autotune", "--explain", "--dim", "n=1..48", "--tuning-db", db)
     check("range", done.returncode == 0 and "measured: " in done.stdout, done.stdout + done.stderr)
     x = normal(17, 64)

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -55,6 +56,13 @@ std::string describeSize(uint64_t bytes) {
   return text;
 }
 
+/// Schedules that --mode max-autotune has measured; 0 where the folder has none, or no file that can be read.
+uint64_t countTuned(const Store &store) {
+  std::ifstream file(store.getFolder() + "/tuning.json");
+  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("records") ? json["records"].size() : 0;
+}
+
 int showStats(const Store &store, bool asJson) {
   std::array<uint64_t, kKindCount> counts = {}, sizes = {};
   uint64_t count = 0, total = 0;
@@ -71,11 +79,8 @@ int showStats(const Store &store, bool asJson) {
     Json kinds = Json::object();
     for (unsigned i = 0; i < kKindCount; ++i)
       kinds[getName(Kind(i)).str()] = {{"entries", counts[i]}, {"bytes", sizes[i]}};
-    Json json = {{"folder", store.getFolder()},
-                 {"entries", count},
-                 {"bytes", total},
-                 {"limit_bytes", store.getLimitBytes()},
-                 {"kinds", kinds}};
+    Json json = {{"folder", store.getFolder()},          {"entries", count}, {"bytes", total},
+                 {"limit_bytes", store.getLimitBytes()}, {"kinds", kinds},   {"tuned_kernels", countTuned(store)}};
     std::cout << json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) << "\n";
     return kDone;
   }
@@ -84,6 +89,8 @@ int showStats(const Store &store, bool asJson) {
   for (unsigned i = 0; i < kKindCount; ++i)
     std::printf("%-10s %8llu %12s\n", getName(Kind(i)).str().c_str(), (unsigned long long)counts[i],
                 describeSize(sizes[i]).c_str());
+  if (const uint64_t tuned = countTuned(store))
+    std::cout << "tuning.json: " << tuned << " measured kernels, which clear and the limit leave alone\n";
   if (count)
     std::cout << "used       " << describeTime(oldest) << " to " << describeTime(newest) << " UTC\n";
   return kDone;

@@ -39,7 +39,7 @@ struct CompileRequest {
   std::vector<std::string> noAssume;     ///< names of dims that inputs share and that need not be equal
   std::vector<std::string> innerOutputs; ///< patterns of nodes whose results are outputs, too
   std::string mode = "default";
-  std::string tuningDb;      ///< file of the tuning database; empty: none
+  std::string tuningDb;      ///< file of the tuning database; empty: none is named
   std::string tuningMachine; ///< whose records of it; empty: those of this machine
   unsigned tuningThreads = 0;
   std::string precision = "f32";
@@ -66,6 +66,9 @@ struct CompileRequest {
   std::string commandLine;
   /// tc-compile itself, to write the reproducer of an internal error; empty: none is written.
   std::string executable;
+
+  /// --tuning-db, or where measurements are kept without it: beside the cache. Empty: nowhere.
+  std::string getTuningDatabase() const;
 };
 
 /// Runs the compiler. Passes must be registered (registerAllPasses).
