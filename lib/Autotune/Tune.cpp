@@ -18,6 +18,7 @@
 #include "tc/Autotune/Database.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Disabled.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
@@ -485,7 +486,7 @@ llvm::Expected<TuneReport> Tuner::run() {
     if (number)
       progress::advance(kRegionWork - std::exchange(workShown, 0), 1);
     report.regions.emplace_back();
-    if (region.getScheduleAttr())
+    if (region.getScheduleAttr() || region->hasAttr(kernel::kDisabledAttr))
       continue;
     const std::string &text = texts[number];
     auto found = known.find(text);

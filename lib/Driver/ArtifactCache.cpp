@@ -102,7 +102,7 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// Every option is named here, so that a new one has to be thought of: those that change what is written, or what is
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
-  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs,
+  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, disabled, stopAfter,
                mode, tuningDb, tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile,
                debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs,
                checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime,
@@ -123,7 +123,9 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
       .add("dims", dims)
       .add("shapes", shapes)
       .add("no-assume", noAssume)
-      .add("inner outputs", innerOutputs);
+      .add("inner outputs", innerOutputs)
+      .add("disabled", disabled)
+      .add("stop", stopAfter);
   for (const std::string &path : customOps)
     if (std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(path))
       builder.add("custom operators", file->getBuffer());

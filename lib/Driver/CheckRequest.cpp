@@ -153,7 +153,8 @@ int Compiler::checkStart(Phase from, Phase last) {
       {"--check-bounds", request.checkBounds},    {"--precision", request.precision != "f32"},
       {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
       {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
-      {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()}};
+      {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()},
+      {"--disable", !request.disabled.empty()},   {"--stop-after", request.stopAfter > 0}};
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");

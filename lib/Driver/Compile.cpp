@@ -476,6 +476,7 @@ int Compiler::compile() {
   options.allowHostOps = request.allowHostOps;
   options.checkBounds = request.checkBounds;
   options.precision = request.precision;
+  options.disabled = ArrayRef<std::string>(request.disabled);
   options.jobs = jobs;
   options.debugDir = request.debugDir;
   options.report = &explanation.report;
@@ -511,7 +512,8 @@ int Compiler::compile() {
                                ", so that there is nothing to compile");
   if (from == Phase::Import)
     for (const std::string &sentence :
-         {giveUpNames(**module, request.noAssume), addInnerOutputs(**module, request.innerOutputs)})
+         {giveUpNames(**module, request.noAssume), stopAfter(**module, request.stopAfter),
+          addInnerOutputs(**module, request.innerOutputs), findUnusedPattern(**module, "--disable", request.disabled)})
       if (!sentence.empty())
         return fail(kWrongUse, request.model + ": error: " + sentence);
   if (request.checkBounds)

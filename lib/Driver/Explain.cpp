@@ -14,6 +14,7 @@
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Graph/IR/Source.h"
 #include "tc/Dialect/Host/IR/CudaGraphs.h"
+#include "tc/Dialect/Kernel/IR/Disabled.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Driver/Version.h"
@@ -119,6 +120,8 @@ void driver::Explanation::addKernels(ModuleOp module) {
     kernel["nodes"] = llvm::json::fixUTF8(host::joinNodeNames(region));
     if (Array lines = getSources(host::getNodeNames(region)); !lines.empty())
       kernel["source"] = std::move(lines);
+    if (region->hasAttr(kernel::kDisabledAttr))
+      kernel["disabled"] = true;
     if (base::CostAttr cost = region.getCostAttr()) {
       kernel["flops"] = sizeToJson(cost.getFlopsExpr(), symbols);
       kernel["bytes"] = sizeToJson(cost.getBytesExpr(), symbols);
@@ -365,7 +368,7 @@ static std::string keyOf(const Object &kernel) {
   std::vector<std::string> operators = toStrings(kernel.getArray("operators"));
   llvm::sort(operators);
   Object key{{"operators", operators}};
-  for (StringRef name : {"flops", "bytes", "product", "schedule", "tuning"})
+  for (StringRef name : {"flops", "bytes", "product", "schedule", "tuning", "disabled"})
     if (const llvm::json::Value *value = kernel.get(name))
       key[name] = *value;
   return llvm::formatv("{0}", llvm::json::Value(std::move(key))).str();
@@ -418,6 +421,8 @@ static void printKernel(llvm::raw_ostream &stream, const Object &kernel, size_t 
            << "\n";
   if (const Array *sources = kernel.getArray("source"))
     stream << "        source: " << joinSome(toStrings(sources), 8) << "\n";
+  if (kernel.getBoolean("disabled"))
+    stream << "        disabled: it is not fused\n";
   if (auto product = kernel.getString("product"))
     stream << "        product: " << *product << "\n";
   if (const Object *schedule = kernel.getObject("schedule"))

@@ -7,29 +7,15 @@
 #include "InnerOutputs.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Support/NodePattern.h"
 #include "tc/Support/Suggest.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::driver;
-
-namespace {
-
-/// A name of its own counts as such, whatever characters are in it.
-struct NodePattern {
-  std::string text;
-  std::optional<llvm::GlobPattern> glob;
-  bool isUsed = false;
-
-  bool isExact(StringRef name) const { return name == text; }
-  bool matches(StringRef name) const { return isExact(name) || (glob && glob->match(name)); }
-};
-
-} // namespace
 
 static std::string describeUnused(const NodePattern &pattern, graph::FuncOp main) {
   std::vector<std::string> names;
@@ -48,67 +34,142 @@ static std::string describeUnused(const NodePattern &pattern, graph::FuncOp main
          "; tc-compile --compile-to=import -o - shows their names, and * is any text";
 }
 
-std::string tc::driver::addInnerOutputs(ModuleOp module, ArrayRef<std::string> patterns) {
-  if (patterns.empty())
-    return "";
+static graph::FuncOp findMain(ModuleOp module) {
   graph::FuncOp main;
   for (graph::FuncOp function : module.getOps<graph::FuncOp>())
     main = function.isPublic() && !main ? function : main;
-  if (!main)
-    return "--outputs needs a model or a module of phase import";
-  std::vector<NodePattern> all;
-  for (const std::string &text : patterns) {
-    NodePattern &pattern = all.emplace_back();
-    pattern.text = text;
-    if (llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text))
-      pattern.glob = std::move(*glob);
-    else
-      llvm::consumeError(glob.takeError());
-  }
+  return main;
+}
 
-  Operation *yield = main.getBody().front().getTerminator();
-  Builder b(main.getContext());
-  llvm::SetVector<Value> outputs(yield->operand_begin(), yield->operand_end());
-  llvm::StringSet<> names;
-  std::vector<Attribute> attrs;
-  for (unsigned i = 0; i < main.getNumResults(); ++i) {
-    names.insert(main.getResultName(i));
-    DictionaryAttr ofResult = main.getResultAttrDict(i);
+/// The outputs of a graph, with their attributes, to which values of nodes are added under names that differ.
+class OutputList {
+public:
+  explicit OutputList(graph::FuncOp main) : main(main), b(main.getContext()) {}
+
+  void addOwn(unsigned number, Value value) {
+    names.insert(main.getResultName(number));
+    DictionaryAttr ofResult = main.getResultAttrDict(number);
+    values.push_back(value);
     attrs.push_back(ofResult ? ofResult : b.getDictionaryAttr({}));
   }
-  const size_t own = attrs.size();
-  SmallVector<Value> values(yield->getOperands());
+  /// Result `number` of a node, by the node's name.
+  void add(graph::NodeOp node, unsigned number) {
+    const size_t count = llvm::count_if(node.getResultTypes(), [](Type type) { return !isa<NoneType>(type); });
+    const std::string name = node.getNodeName(), stem = count == 1 ? name : name + "." + std::to_string(number);
+    std::string unique = stem;
+    for (unsigned again = 2; !names.insert(unique).second; ++again)
+      unique = stem + "#" + std::to_string(again);
+    values.push_back(node.getResult(number));
+    attrs.push_back(b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr(unique))));
+  }
+  size_t size() const { return values.size(); }
+  void apply() {
+    Operation *yield = main.getBody().front().getTerminator();
+    yield->setOperands(values);
+    main.setFunctionType(b.getFunctionType(main.getArgumentTypes(), TypeRange(yield->getOperandTypes())));
+    main.setResAttrsAttr(b.getArrayAttr(attrs));
+  }
+
+private:
+  graph::FuncOp main;
+  Builder b;
+  llvm::StringSet<> names;
+  SmallVector<Value> values;
+  std::vector<Attribute> attrs;
+};
+
+std::string tc::driver::addInnerOutputs(ModuleOp module, ArrayRef<std::string> patterns) {
+  if (patterns.empty())
+    return "";
+  graph::FuncOp main = findMain(module);
+  if (!main)
+    return "--outputs needs a model or a module of phase import";
+  const NodePatterns all(patterns);
+
+  Operation *yield = main.getBody().front().getTerminator();
+  llvm::SetVector<Value> outputs(yield->operand_begin(), yield->operand_end());
+  OutputList list(main);
+  for (auto [i, value] : llvm::enumerate(yield->getOperands()))
+    list.addOwn(i, value);
+  const size_t own = list.size();
   for (graph::NodeOp node : main.getBody().getOps<graph::NodeOp>()) {
     const std::string name = node.getNodeName();
     bool isWanted = false, isNamed = false;
-    for (NodePattern &pattern : all)
-      if (pattern.matches(name)) {
-        isWanted = pattern.isUsed = true;
-        isNamed |= pattern.isExact(name);
+    for (const std::unique_ptr<NodePattern> &pattern : all.all())
+      if (pattern->matches(name)) {
+        isWanted = pattern->isUsed = true;
+        isNamed |= pattern->isExact(name);
       }
     if (!isWanted)
       continue;
-    const size_t count = llvm::count_if(node.getResultTypes(), [](Type type) { return !isa<NoneType>(type); });
-    for (auto [i, result] : llvm::enumerate(node.getResults())) {
+    for (auto [i, result] : llvm::enumerate(node.getResults()))
       // Of those that a pattern happens to name, lists and the like are left out.
-      if (isa<NoneType>(result.getType()) || (!isNamed && !isa<TensorType, base::UnknownType>(result.getType())) ||
-          !outputs.insert(result))
-        continue;
-      const std::string stem = count == 1 ? name : name + "." + std::to_string(i);
-      std::string unique = stem;
-      for (unsigned number = 2; !names.insert(unique).second; ++number)
-        unique = stem + "#" + std::to_string(number);
-      values.push_back(result);
-      attrs.push_back(b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr(unique))));
-    }
+      if (!isa<NoneType>(result.getType()) && (isNamed || isa<TensorType, base::UnknownType>(result.getType())) &&
+          outputs.insert(result))
+        list.add(node, i);
   }
-  for (const NodePattern &pattern : all)
-    if (!pattern.isUsed)
-      return describeUnused(pattern, main);
-  yield->setOperands(values);
-  main.setFunctionType(b.getFunctionType(main.getArgumentTypes(), TypeRange(yield->getOperandTypes())));
-  main.setResAttrsAttr(b.getArrayAttr(attrs));
-  if (values.size() > own)
-    module->setAttr(kInnerOutputsAttr, b.getI64IntegerAttr(values.size() - own));
+  for (const std::unique_ptr<NodePattern> &pattern : all.all())
+    if (!pattern->isUsed)
+      return describeUnused(*pattern, main);
+  list.apply();
+  if (list.size() > own)
+    module->setAttr(kInnerOutputsAttr, Builder(module.getContext()).getI64IntegerAttr(list.size() - own));
+  return "";
+}
+
+std::string tc::driver::stopAfter(ModuleOp module, unsigned count) {
+  if (!count)
+    return "";
+  graph::FuncOp main = findMain(module);
+  if (!main)
+    return "--stop-after needs a model or a module of phase import";
+  Block &body = main.getBody().front();
+  SmallVector<graph::NodeOp> nodes;
+  for (graph::NodeOp node : body.getOps<graph::NodeOp>())
+    if (!node->hasAttr(graph::kUnknownAttr))
+      nodes.push_back(node);
+  if (count > nodes.size())
+    return "--stop-after " + std::to_string(count) + ": the model has only " + std::to_string(nodes.size()) +
+           " nodes; give a smaller number";
+  graph::NodeOp last = nodes[count - 1];
+  auto isKept = [&](Operation *op) {
+    Operation *inBody = body.findAncestorOpInBlock(*op);
+    return inBody == last || inBody->isBeforeInBlock(last);
+  };
+  OutputList list(main);
+  Operation *yield = body.getTerminator();
+  llvm::DenseSet<Value> outputs;
+  for (auto [i, value] : llvm::enumerate(yield->getOperands()))
+    if (Operation *producer = value.getDefiningOp(); !producer || isKept(producer)) {
+      outputs.insert(value);
+      list.addOwn(i, value);
+    }
+  for (graph::NodeOp node : nodes) {
+    if (!isKept(node))
+      break;
+    for (auto [i, result] : llvm::enumerate(node.getResults()))
+      if (!isa<NoneType>(result.getType()) && !outputs.contains(result) &&
+          (node == last || llvm::any_of(result.getUsers(), [&](Operation *user) { return !isKept(user); })))
+        list.add(node, i);
+  }
+  list.apply();
+  while (&*std::prev(yield->getIterator()) != last)
+    std::prev(yield->getIterator())->erase();
+  return "";
+}
+
+std::string tc::driver::findUnusedPattern(ModuleOp module, StringRef option, ArrayRef<std::string> patterns) {
+  const NodePatterns all(patterns);
+  std::vector<std::string> names;
+  module.walk([&](graph::NodeOp node) {
+    names.push_back(node.getNodeName());
+    for (const std::unique_ptr<NodePattern> &pattern : all.all())
+      pattern->isUsed = pattern->isUsed || pattern->matches(names.back());
+  });
+  for (const std::unique_ptr<NodePattern> &pattern : all.all())
+    if (!pattern->isUsed)
+      return (option + " " + pattern->text + " names no node of the model" + didYouMean(pattern->text, names) +
+              "; tc-compile --compile-to=import -o - shows their names, and * is any text")
+          .str();
   return "";
 }

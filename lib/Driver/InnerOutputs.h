@@ -20,6 +20,13 @@ inline constexpr llvm::StringLiteral kInnerOutputsAttr = "tc.inner_outputs";
 /// and under the names of the nodes. Which pattern names none, without the model's file; empty: each names some.
 std::string addInnerOutputs(mlir::ModuleOp module, llvm::ArrayRef<std::string> patterns);
 
+/// Leaves the first `count` nodes of @main, in its order, whose outputs are then what the others would have read, by
+/// the nodes' names, and the model's own as far as they are computed. 0: leaves all.
+std::string stopAfter(mlir::ModuleOp module, unsigned count);
+
+/// The same of an option whose patterns may name any node of a graph, inside of branches and loops, too.
+std::string findUnusedPattern(mlir::ModuleOp module, llvm::StringRef option, llvm::ArrayRef<std::string> patterns);
+
 } // namespace tc::driver
 
 #endif // TC_LIB_DRIVER_INNEROUTPUTS_H

@@ -11,7 +11,9 @@
 #include "tc/Conversion/Passes.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Graph/Transforms/Passes.h"
+#include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Support/NodePattern.h"
 #include "tc/Target/Passes.h"
 #include "tc/Transforms/Passes.h"
 #include "tc/Transforms/Prepare/CPU/Passes.h"
@@ -127,8 +129,11 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     if (options.target == machine::TargetKind::Cpu)
       prepare::buildPrepareCpuPipeline(manager.nest<func::FuncOp>());
     // Without fusion, attention is compared in its parts.
-    auto takesWhole = [target = machine::TargetKind(options.target), fuse = bool(options.fuse)](Operation *op) {
-      return (fuse || !isa<prim::AttentionOp>(op)) && codegen::takesWhole(target, op);
+    auto patterns = std::make_shared<NodePatterns>(list(options.disabled));
+    auto takesWhole = [target = machine::TargetKind(options.target), fuse = bool(options.fuse),
+                       patterns](Operation *op) {
+      return ((fuse && !patterns->matches(host::getNodeNames(op->getLoc()))) || !isa<prim::AttentionOp>(op)) &&
+             codegen::takesWhole(target, op);
     };
     manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(takesWhole));
     manager.addNestedPass<func::FuncOp>(prim::createExpandNarrowTypesPass());
@@ -140,6 +145,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     FusePassOptions fuse;
     fuse.fuse = options.fuse;
     fuse.target = options.target;
+    fuse.disabled = list(options.disabled);
     manager.addNestedPass<func::FuncOp>(createFusePass(fuse));
     if (options.fuse) {
       manager.addNestedPass<func::FuncOp>(createCollapseDimsPass({options.target}));

@@ -160,6 +160,8 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
                  {"shapes", toArray(request.shapes)},
                  {"no-assume", toArray(request.noAssume)},
                  {"outputs", toArray(request.innerOutputs)},
+                 {"disable", toArray(request.disabled)},
+                 {"stop-after", int64_t(request.stopAfter)},
                  {"precision", request.precision},
                  {"mode", isForCpus ? "default" : request.mode},
                  {"check-bounds", request.checkBounds}};
@@ -181,6 +183,10 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
     flags.push_back("--no-assume " + name);
   for (const std::string &pattern : request.innerOutputs)
     flags.push_back("--outputs " + pattern);
+  if (request.stopAfter)
+    flags.push_back("--stop-after " + std::to_string(request.stopAfter));
+  for (const std::string &pattern : request.disabled)
+    flags.push_back("--disable " + pattern);
   if (checksBounds)
     flags.push_back("--check-bounds");
   if (request.precision != "f32")
@@ -207,6 +213,8 @@ std::string tc::driver::readOptions(CompileRequest &request) {
                                                   {"--shape", !request.shapes.empty()},
                                                   {"--no-assume", !request.noAssume.empty()},
                                                   {"--outputs", !request.innerOutputs.empty()},
+                                                  {"--disable", !request.disabled.empty()},
+                                                  {"--stop-after", request.stopAfter > 0},
                                                   {"--custom-op", !request.customOps.empty()},
                                                   {"--mode", request.mode != "default"},
                                                   {"--tuning-db", !request.tuningDb.empty()},
@@ -238,6 +246,9 @@ std::string tc::driver::readOptions(CompileRequest &request) {
         std::pair("dims", &request.dims), std::pair("shapes", &request.shapes),
         std::pair("no-assume", &request.noAssume), std::pair("outputs", &request.innerOutputs)})
     isRead &= readList(*options, key, *list);
+  // Of an artifact from before there were these options.
+  request.stopAfter = unsigned(options->getInteger("stop-after").value_or(0));
+  isRead &= !options->get("disable") || readList(*options, "disable", request.disabled);
   std::optional<StringRef> precision = options->getString("precision"), mode = options->getString("mode");
   std::optional<bool> checkBounds = options->getBoolean("check-bounds");
   if (!isRead || !precision || !mode || !checkBounds)

@@ -177,6 +177,10 @@ void Reproducer::setPhase(Phase phase) {
   add("--no-assume", request.noAssume);
   for (const std::string &pattern : request.innerOutputs)
     command.push_back("--outputs=" + pattern);
+  if (request.stopAfter)
+    command.push_back("--stop-after=" + std::to_string(request.stopAfter));
+  for (const std::string &pattern : request.disabled)
+    command.push_back("--disable=" + pattern);
   add("--jobs", {std::to_string(request.jobs)});
   if (request.checkBounds)
     command.push_back("--check-bounds");

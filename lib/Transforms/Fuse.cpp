@@ -16,7 +16,9 @@
 
 #include "tc/Analysis/RegionInfo.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Disabled.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/NodePattern.h"
 #include "tc/Transforms/Passes.h"
 #include "tc/Transforms/UnfusedCost.h"
 
@@ -40,7 +42,8 @@ namespace {
 /// between them, and the ops that were copied into regions are erased.
 class RegionBuilder {
 public:
-  RegionBuilder(Block &block, const Plan &plan) : block(block), plan(plan) {
+  RegionBuilder(Block &block, const Plan &plan, llvm::function_ref<bool(Operation *)> isDisabled)
+      : block(block), plan(plan), isDisabled(isDisabled) {
     for (Operation &op : block)
       originals.push_back(&op);
   }
@@ -188,6 +191,8 @@ private:
     region->setAttr(kUnfusedAttr, getUnfusedCost(region));
     region.setFusionAttr(
         kernel::FusionAttr::get(b.getContext(), info.ops, b.getArrayAttr(reads), b.getArrayAttr(stopped)));
+    if (isDisabled && llvm::any_of(plan.group(id).ops, isDisabled))
+      region->setAttr(kernel::kDisabledAttr, b.getUnitAttr());
     const auto locs = llvm::map_to_vector(named, [](Operation *op) { return op->getLoc(); });
     if (const auto names = host::getNodeNames(locs); !names.empty())
       region->setAttr(host::kNodesAttr, b.getStrArrayAttr(names));
@@ -195,6 +200,7 @@ private:
 
   Block &block;
   const Plan &plan;
+  llvm::function_ref<bool(Operation *)> isDisabled; ///< null: none is
   Operation *end = nullptr;
   SmallVector<Operation *> originals;
   llvm::DenseSet<Operation *> placed;
@@ -242,6 +248,16 @@ struct FusePass : tc::impl::FusePassBase<FusePass> {
       getOperation().emitError("max-ops and max-buffers are at least 1");
       return signalPassFailure();
     }
+    const NodePatterns patterns(std::vector<std::string>(disabled.begin(), disabled.end()));
+    llvm::DenseMap<Location, bool> known;
+    auto matches = [&](Operation *op) {
+      auto [found, isNew] = known.try_emplace(op->getLoc(), false);
+      if (isNew)
+        found->second = patterns.matches(host::getNodeNames(op->getLoc()));
+      return found->second;
+    };
+    if (!patterns.empty())
+      isDisabled = matches;
     IRRewriter rewriter(&getContext());
     for (Block &block : getOperation().getBody())
       run(rewriter, block);
@@ -262,9 +278,13 @@ struct FusePass : tc::impl::FusePassBase<FusePass> {
     limits.maxOps = this->maxOps;
     limits.maxBuffers = this->maxBuffers;
     limits.target = this->target;
+    limits.isDisabled = isDisabled;
     Plan plan(block, limits, this->log || tc::log::isEnabled("fusion"));
-    RegionBuilder(block, plan).run();
+    RegionBuilder(block, plan, isDisabled).run();
   }
+
+private:
+  llvm::function_ref<bool(Operation *)> isDisabled = nullptr;
 };
 
 } // namespace

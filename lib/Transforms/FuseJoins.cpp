@@ -188,7 +188,7 @@ void Plan::assign() {
       makeGroup(Group::Function, op);
       continue;
     }
-    if (!limits.fuse) {
+    if (isAlone(op)) {
       makeGroup(Group::Alone, op);
       continue;
     }

@@ -211,7 +211,7 @@ void Plan::pin() {
   }
   for (Operation *op : ops) {
     Role role = getRole(op);
-    if (!limits.fuse && role == Role::Movement && !isa<prim::ReshapeOp>(op) &&
+    if (isAlone(op) && role == Role::Movement && !isa<prim::ReshapeOp>(op) &&
         !llvm::all_of(op->getUsers(), [&](Operation *user) { return isMadeByHost(op, user); }))
       pinned.insert(op);
     if (role == Role::Function) {
@@ -219,7 +219,7 @@ void Plan::pin() {
       getUsedValuesDefinedAbove(op->getRegions(), values);
       for (Value value : values)
         pinOperand(op, value);
-    } else if (role == Role::Contraction || role == Role::Window || role == Role::Alone) {
+    } else if (role == Role::Contraction || role == Role::Window || role == Role::Alone || disabled.contains(op)) {
       for (Value operand : op->getOperands())
         pinOperand(op, operand);
     }
@@ -232,7 +232,7 @@ void Plan::findWidening() {
     return type.isSignlessInteger(8) || type.isUnsignedInteger(8);
   };
   for (Operation *op : ops) {
-    if (getRole(op) != Role::Pointwise || !isCheap(op) || isByte(op->getResult(0)))
+    if (disabled.contains(op) || getRole(op) != Role::Pointwise || !isCheap(op) || isByte(op->getResult(0)))
       continue;
     Operation *from = op->getOperand(0).getDefiningOp();
     bool isWidening = isByte(op->getOperand(0)) ? isa<prim::ConvertOp>(op) : from && widening.contains(from);

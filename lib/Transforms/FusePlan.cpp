@@ -24,6 +24,8 @@ Plan::Plan(Block &block, const Limits &limits, bool log)
   for (Operation &op : block) {
     orderMap[&op] = ops.size();
     ops.push_back(&op);
+    if (limits.isDisabled && limits.isDisabled(&op))
+      disabled.insert(&op);
     for (int64_t symbol : prim::getBoundSymbols(&op))
       binders[symbol] = &op;
     if (auto guard = dyn_cast<prim::GuardOp>(op))

@@ -30,6 +30,8 @@ struct Limits {
   int64_t maxOps = 64;
   int64_t maxBuffers = 16;
   machine::TargetKind target = machine::TargetKind::Cpu;
+  /// Ops that are a group alone, which takes nothing in and that nothing takes in; null: none.
+  llvm::function_ref<bool(mlir::Operation *)> isDisabled = nullptr;
 };
 
 /// A set of ops that becomes one region, or one op that stays in the function.
@@ -149,6 +151,8 @@ private:
   std::string refuseMerge(int a, int b);
   bool tryGroups(mlir::Operation *op, llvm::ArrayRef<Use> uses);
   int64_t countBuffers(llvm::ArrayRef<int> ids) const;
+  /// Whether it is a group alone because the options want that.
+  bool isAlone(mlir::Operation *op) const { return !limits.fuse || disabled.contains(op); }
   std::string describe(mlir::Operation *op) const;
   void note(mlir::Operation *producer, mlir::Operation *reader, const std::string &reason);
 
@@ -160,7 +164,7 @@ private:
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, unsigned> orderMap;
   llvm::DenseMap<mlir::Operation *, int> groupMap;
-  llvm::DenseSet<mlir::Operation *> pinned;
+  llvm::DenseSet<mlir::Operation *> disabled, pinned;
   /// Widen bytes for pointwise readers, each of which does it again: the bytes are what stands in memory.
   llvm::DenseSet<mlir::Operation *> widening;
   /// Members whose result lies in the rows' space.

@@ -203,6 +203,15 @@ int main(int argc, char **argv) {
       ->group(caching);
 
   const char *inside = "Looking inside";
+  app.add_option("--stop-after", request.stopAfter,
+                 "compile the first N nodes only; what the next ones would read is output, by the names of the nodes "
+                 "(0: all)")
+      ->type_name("N")
+      ->group(inside);
+  option = app.add_option("--disable", request.disabled,
+                          "nodes that are not fused and run by plain loops, as --target reference runs all, by name or "
+                          "pattern: /layer3/*");
+  list(option->type_name("NODE")->group(inside));
   option = app.add_option("--compile-to", compileTo);
   option->type_name("PHASE")->group(inside);
   app.setChoices(

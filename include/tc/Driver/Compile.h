@@ -38,6 +38,8 @@ struct CompileRequest {
   std::vector<std::string> dims, shapes, customOps;
   std::vector<std::string> noAssume;     ///< names of dims that inputs share and that need not be equal
   std::vector<std::string> innerOutputs; ///< patterns of nodes whose results are outputs, too
+  std::vector<std::string> disabled;     ///< patterns of nodes that are not fused and run by plain loops
+  unsigned stopAfter = 0;                ///< so many nodes; 0: all
   std::string mode = "default";
   std::string tuningDb;      ///< file of the tuning database; empty: none is named
   std::string tuningMachine; ///< whose records of it; empty: those of this machine

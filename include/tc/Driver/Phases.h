@@ -56,6 +56,7 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   Option<std::string> precision{*this, "precision", llvm::cl::desc("of f32 products: f32, tf32, bf16 or f16 (prim)"),
                                 llvm::cl::init("f32")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
+  ListOption<std::string> disabled{*this, "disable", llvm::cl::desc("nodes that are not fused, by pattern (fuse)")};
   ListOption<std::string> variants{*this, "variants", llvm::cl::desc("machines by name, best last (kernel)")};
   Option<machine::TargetKind> target{*this, "device", llvm::cl::desc("what the code is for (fuse, schedule)"),
                                      llvm::cl::init(machine::TargetKind::Cpu), machine::getTargetValues()};

@@ -28,6 +28,7 @@ def FusePass : Pass<"tc-fuse", "::mlir::func::FuncOp"> {
     Option<"maxBuffers", "max-buffers", "int64_t", "16", "Most inputs and outputs of a region">,
     Option<"target", "device", "::tc::machine::TargetKind", "::tc::machine::TargetKind::Cpu", "what the code is for",
            "::tc::machine::getTargetValues()">,
+    ListOption<"disabled", "disable", "std::string", "Nodes, by name or pattern, each of whose primitives is a region alone">,
     Option<"log", "log", "bool", "false", "Print the decisions of this run even if the channel is off">,
   ];
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];

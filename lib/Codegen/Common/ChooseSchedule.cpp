@@ -12,6 +12,7 @@
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Disabled.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Logging.h"
 
@@ -83,6 +84,12 @@ SmallVector<Choice> getChoices(const RegionProblem &problem, machine::TargetKind
   return choices;
 }
 
+/// Whose generators a region is for: what is disabled gets plain loops, which only CPUs have.
+machine::TargetKind getTarget(kernel::RegionOp region, machine::TargetKind target) {
+  return region->hasAttr(kernel::kDisabledAttr) && target == machine::TargetKind::Cpu ? machine::TargetKind::Reference
+                                                                                      : target;
+}
+
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
@@ -116,7 +123,7 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
       if (region.getSchedule())
         return WalkResult::advance();
       const RegionProblem problem(region, *limits);
-      const SmallVector<Choice> choices = getChoices(problem, target);
+      const SmallVector<Choice> choices = getChoices(problem, getTarget(region, target));
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
       if (best == choices.end()) {
         base::emitUnsupported(region) << "no code generator of target " << machine::stringifyTargetKind(target)
@@ -139,7 +146,7 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
 } // namespace
 
 SmallVector<StrategyChoice> getStrategyChoices(kernel::RegionOp region, machine::TargetKind target) {
-  return llvm::map_to_vector(getChoices(RegionProblem(region), target), [](const Choice &choice) {
+  return llvm::map_to_vector(getChoices(RegionProblem(region), getTarget(region, target)), [](const Choice &choice) {
     return StrategyChoice{choice.generator->strategy(), choice.time};
   });
 }
