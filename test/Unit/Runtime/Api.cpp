@@ -655,3 +655,74 @@ TEST_CASE("artifacts open from files and callbacks") {
   CHECK(tcrt_model_open_memory("hello, world", 12, nullptr, nullptr, &model) == TCRT_ERROR_INVALID);
   CHECK(says("is not an artifact"));
 }
+
+TEST_CASE("a caller decides whether an artifact is accepted, and what it saw is what runs") {
+  struct Judge {
+    std::string path, whole, why;
+    tcrt_status_t status;
+    int calls;
+    static tcrt_status_t judge(void *user, const char *name, const void *data, uint64_t size, char *why,
+                               uint64_t whyBytes) {
+      Judge &self = *static_cast<Judge *>(user);
+      ++self.calls;
+      CHECK(std::string(name) == self.path);
+      CHECK(std::string(static_cast<const char *>(data), size) == self.whole);
+      if (!self.why.empty())
+        std::snprintf(why, whyBytes, "%s", self.why.c_str());
+      // Who writes to the file now changes nothing of what was accepted, code that is loaded later included.
+      if (FILE *file = std::fopen(name, "r+b")) {
+        std::fwrite(std::string(size, 'X').data(), 1, size, file);
+        std::fclose(file);
+      }
+      return self.status;
+    }
+  };
+  const std::string path = "/tmp/tc-unit-judge-" + std::to_string(getpid()) + ".bin", bytes = makeArtifact(basicSpec());
+  auto write = [&] {
+    FILE *file = std::fopen(path.c_str(), "wb");
+    REQUIRE(file);
+    REQUIRE(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size());
+    REQUIRE(std::fclose(file) == 0);
+  };
+  Judge judge = {path, bytes, "", TCRT_OK, 0};
+  tcrt_model_options_t options = {};
+  options.size = sizeof options;
+  options.verify = Judge::judge;
+  options.verify_user = &judge;
+  std::vector<float> x(40, 1);
+  tcrt_tensor_t t = floats(x, {10, 4}), y;
+  for (bool fromFile : {true, false}) {
+    write();
+    tcrt_model_t *model;
+    REQUIRE((fromFile ? tcrt_model_open_file(path.c_str(), &options, &model)
+                      : tcrt_model_open_memory(bytes.data(), bytes.size(), path.c_str(), &options, &model)) == TCRT_OK);
+    CHECK(readFile(path) != bytes);
+    {
+      Context context(model, withThreads(2));
+      REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+      CHECK(static_cast<float *>(y.data)[39] == 6);
+    }
+    tcrt_model_close(model);
+  }
+  CHECK(judge.calls == 2);
+  for (const char *why : {"", "not today"}) {
+    write();
+    judge.status = TCRT_ERROR_MACHINE;
+    judge.why = why;
+    tcrt_model_t *model;
+    CHECK(tcrt_model_open_file(path.c_str(), &options, &model) == TCRT_ERROR_MACHINE);
+    CHECK(model == nullptr);
+    CHECK(says(path + ": error: " + (*why ? why : "it is not accepted")));
+  }
+  // Bytes that are no artifact are shown, too, and nothing is read of them before.
+  judge.whole = "hello, world";
+  judge.status = TCRT_OK;
+  judge.why.clear();
+  tcrt_model_t *model;
+  CHECK(tcrt_model_open_memory("hello, world", 12, path.c_str(), &options, &model) == TCRT_ERROR_INVALID);
+  CHECK(says("is not an artifact"));
+  CHECK(judge.calls == 5);
+  unlink(path.c_str());
+}
