@@ -5,9 +5,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Format.h"
 #include "tc/Bench/Benchmark.h"
 #include "tc/Format/Json.h"
+#include "tc/Support/PrintfText.h"
 #include "tcrt/artifact_abi.h"
 
 #include <cerrno>
@@ -22,6 +22,7 @@
 #include <thread>
 #include <unistd.h>
 
+using namespace tc;
 using namespace tc::bench;
 using namespace tc::run;
 

@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Bench/Economics.h"
-
-#include "Format.h"
+#include "tc/Support/PrintfText.h"
 
 #include <algorithm>
 #include <cmath>
 
+using namespace tc;
 using namespace tc::bench;
 
 namespace {

@@ -5,12 +5,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Format.h"
 #include "tc/Bench/Economics.h"
+#include "tc/Support/KernelPicture.h"
+#include "tc/Support/PrintfText.h"
 
 #include <algorithm>
 #include <cmath>
 
+using namespace tc;
 using namespace tc::bench;
 
 namespace {

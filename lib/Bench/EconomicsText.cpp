@@ -2,12 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Format.h"
 #include "tc/Bench/Economics.h"
+#include "tc/Support/PrintfText.h"
 
 #include <algorithm>
 #include <cmath>
 
+using namespace tc;
 using namespace tc::bench;
 
 namespace {

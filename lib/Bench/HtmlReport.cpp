@@ -2,17 +2,19 @@
 //
 // One file without outside references: style, plots (SVG) and tables. A plot's axes are logarithmic: operations per
 // byte across, GFLOP/s up. Each kernel is a disc, numbered as in the table below, its area the time that it takes.
-// KernelGraph.cpp draws the kernels with what they read.
+// KernelPicture draws the kernels with what they read.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Format.h"
 #include "tc/Bench/Economics.h"
+#include "tc/Support/KernelPicture.h"
+#include "tc/Support/PrintfText.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
+using namespace tc;
 using namespace tc::bench;
 
 namespace {
@@ -41,7 +43,6 @@ th, td { padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line); v
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.w { overflow-wrap: anywhere; min-width: 15rem; }
 .wide { overflow-x: auto; } .wide table { white-space: nowrap; } .wide td.w { white-space: normal; }
-tr.found td { background: color-mix(in srgb, var(--kernel) 25%, transparent); }
 h3 { font-size: 1rem; margin: 1.6rem 0 .2rem; }
 dl.run { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .9rem; } dl.run dt { color: var(--soft); }
 dl.run dd { margin: 0; overflow-wrap: anywhere; } dl.run code { font-size: 13px; }
@@ -60,14 +61,6 @@ svg.plot .bar { fill: var(--e); } svg.plot .part { fill: var(--soft); fill-opaci
 .legend span { margin-right: 1.2rem; color: var(--ink); } .legend span::before { content: ""; display: inline-block;
   width: .8rem; height: .8rem; margin-right: .4rem; border-radius: 2px; background: var(--e); vertical-align: -1px; }
 ul.advice { margin: .4rem 0 1rem; padding-left: 1.2rem; } ul.advice li { margin: .25rem 0; } ul.advice li:first-child { font-weight: 600; }
-.frame { position: relative; border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }
-svg.graph { display: block; width: 100%; height: min(70vh, 640px); cursor: grab; touch-action: none; }
-.frame .buttons { position: absolute; top: .5rem; right: .5rem; display: flex; gap: .3rem; }
-.frame button { font: 14px system-ui, sans-serif; min-width: 2rem; padding: .2rem .5rem; color: var(--ink);
-  background: var(--paper); border: 1px solid var(--line); border-radius: 4px; cursor: pointer; }
-.node { cursor: pointer; }
-@media print { .frame .buttons { display: none; } }
-</style></head><body>
 )";
 
 /// The SVG's own style: it must stand when the picture is taken out of the page.
@@ -355,94 +348,28 @@ much of the roofline could be reached then, were every launch free and every byt
 </dl>
 )";
 
-/// Zoom: buttons, double click, Ctrl and wheel; dragging moves; a click on a kernel shows its row.
-const char *const script = R"(<script>
-for (const frame of document.querySelectorAll('.frame')) {
-  const svg = frame.querySelector('svg'), whole = svg.viewBox.baseVal, all = [whole.x, whole.y, whole.width, whole.height];
-  let view = all.slice(), from = null, moved = false;
-  const show = () => svg.setAttribute('viewBox', view.join(' '));
-  const scale = () => Math.max(view[2] / svg.clientWidth, view[3] / svg.clientHeight);
-  const zoom = (factor, px, py) => {
-    const x = view[0] + view[2] * px, y = view[1] + view[3] * py;
-    view = [x - view[2] * factor * px, y - view[3] * factor * py, view[2] * factor, view[3] * factor];
-    show();
-  };
-  // A picture that would be too small to read begins at its top.
-  const readable = () => {
-    view = all.slice();
-    if (scale() > 1.4) {
-      const width = Math.min(all[2], svg.clientWidth * 1.4);
-      view = [all[0] + (all[2] - width) / 2, all[1], width, svg.clientHeight * 1.4];
-    }
-    show();
-  };
-  const actions = { '+': () => zoom(0.7, 0.5, 0.5), '−': () => zoom(1 / 0.7, 0.5, 0.5), 'all': () => { view = all.slice(); show(); } };
-  const buttons = document.createElement('div');
-  buttons.className = 'buttons';
-  for (const name in actions) {
-    const button = document.createElement('button');
-    button.textContent = name;
-    button.onclick = actions[name];
-    buttons.append(button);
-  }
-  frame.append(buttons);
-  svg.addEventListener('wheel', event => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    const box = svg.getBoundingClientRect();
-    zoom(event.deltaY < 0 ? 0.85 : 1 / 0.85, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
-  }, { passive: false });
-  svg.addEventListener('dblclick', actions['+']);
-  svg.addEventListener('pointerdown', event => { from = [event.clientX, event.clientY]; moved = false; });
-  window.addEventListener('pointermove', event => {
-    if (!from) return;
-    const dx = event.clientX - from[0], dy = event.clientY - from[1];
-    moved = moved || Math.abs(dx) + Math.abs(dy) > 4;
-    view[0] -= dx * scale(); view[1] -= dy * scale();
-    from = [event.clientX, event.clientY];
-    show();
-  });
-  window.addEventListener('pointerup', () => { from = null; });
-  for (const node of svg.querySelectorAll('.node'))
-    node.addEventListener('click', () => {
-      const row = frame.closest('section').querySelector(`[data-row="${node.dataset.kernel}"]`);
-      if (moved || !row) return;
-      document.querySelectorAll('tr.found').forEach(old => old.classList.remove('found'));
-      row.classList.add('found');
-      row.scrollIntoView({ block: 'center' });
-    });
-  readable();
-}
-</script>
-)";
-
 } // namespace
 
-std::string tc::bench::escapeHtml(const std::string &text) {
-  std::string result;
-  for (char c : text) {
-    switch (c) {
-    case '&':
-      result += "&amp;";
-      break;
-    case '<':
-      result += "&lt;";
-      break;
-    case '>':
-      result += "&gt;";
-      break;
-    case '"':
-      result += "&quot;";
-      break;
-    default:
-      result += c;
-    }
+std::string tc::bench::drawKernelGraph(const ModelResult &model) {
+  std::vector<PictureKernel> kernels;
+  double total = 0, longest = 0;
+  for (const KernelResult &kernel : model.kernels) {
+    total += kernel.us;
+    longest = std::max(longest, kernel.us);
   }
-  return result;
+  for (const KernelResult &kernel : model.kernels) {
+    const double percent = total > 0 ? 100 * kernel.us / total : 0;
+    kernels.push_back({kernel.name, format("%.2f µs, %.1f %%", kernel.us, percent),
+                       kernel.name + format(": %.2f µs, %.1f %% of the kernels' time", kernel.us, percent) +
+                           (kernel.strategy.empty() ? "" : "; schedule " + kernel.strategy) + "; " + kernel.nodes,
+                       longest > 0 ? kernel.us / longest : 0, kernel.number, kernel.reads, kernel.inputs,
+                       kernel.outputs});
+  }
+  return drawKernels(kernels);
 }
 
 std::string tc::bench::toHtml(const Report &report) {
-  std::string html = pageHead;
+  std::string html = pageHead + std::string(kKernelPictureStyle) + "</style></head><body>\n";
   html += "<h1>tc-bench " + escapeHtml(report.version) + "</h1>\n<dl class=run>";
   html += "<dt>machine<dd>" + escapeHtml(report.machine) + "<dt>date<dd>" + escapeHtml(report.date) +
           "<dt>command<dd><code>" + escapeHtml(report.command) + "</code>";
@@ -480,5 +407,5 @@ std::string tc::bench::toHtml(const Report &report) {
         "<h3>Roofline</h3>\n" + plotNotes(report, model) + "<div class=wide>" + Plot(report, model).draw() + "</div>\n";
     html += "<h3>Kernels by time</h3>\n" + kernelTable(report, model) + "</section>\n";
   }
-  return html + explanations + (report.runsPerDay ? economicsWords : "") + script + "</body></html>\n";
+  return html + explanations + (report.runsPerDay ? economicsWords : "") + kKernelPictureScript + "</body></html>\n";
 }

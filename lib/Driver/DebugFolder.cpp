@@ -6,12 +6,14 @@
 
 #include "DebugFolder.h"
 
+#include "tc/Support/KernelPicture.h"
 #include "tc/Support/OutputFile.h"
 #include "tc/Support/ToolVersion.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -31,7 +33,7 @@ td, th { padding: 0.2em 1em 0.2em 0; text-align: left; vertical-align: top; bord
 td.number { text-align: right; white-space: nowrap; }
 dt { font-weight: bold; }
 dd { margin: 0 0 0.5em 0; }
-</style>
+:root { --ink: #222; --soft: #667; --line: #ddd; --paper: #fff; --kernel: #2f6fdb; }
 )";
 
 static std::string escaped(StringRef text) {
@@ -79,6 +81,7 @@ Error DebugFolder::writeModule(Phase phase, StringRef target, mlir::ModuleOp mod
 Error DebugFolder::writeManifest(StringRef manifest, double seconds) {
   std::string file = formatv("{0}-{1}.json", unsigned(Phase::Artifact), getName(Phase::Artifact));
   entries.push_back({Phase::Artifact, "", file, seconds});
+  this->manifest = manifest.str();
   return writeOutputFile(pathOf(file), [&](raw_ostream &stream) { stream << manifest << "\n"; });
 }
 
@@ -103,6 +106,64 @@ void DebugFolder::printPhases(raw_ostream &html) const {
   if (weights.getSize())
     html << "The constants of all of them, each once, are " << linkTo(kWeights, kWeights) << " ("
          << sizeOf(pathOf(kWeights)) << "), to which the files <code>*.mlir.data</code> are links.\n";
+}
+
+/// The kernels of the first target's first function, as the manifest has them.
+void DebugFolder::printKernels(raw_ostream &html) const {
+  Expected<json::Value> parsed = json::parse(manifest);
+  const json::Object *object = parsed ? parsed->getAsObject() : nullptr;
+  if (!parsed)
+    consumeError(parsed.takeError()); // there is none
+  const json::Array *all = object ? object->getArray("kernels") : nullptr;
+  const json::Array *functions = object ? object->getArray("functions") : nullptr;
+  if (!all || !functions || functions->empty())
+    return;
+  // Those of a function follow one another.
+  size_t end = all->size();
+  if (functions->size() > 1)
+    end = size_t((*functions)[1].getAsObject()->getInteger("first_kernel").value_or(int64_t(end)));
+  auto textOf = [](const json::Value *value) {
+    if (!value)
+      return std::string();
+    if (auto number = value->getAsInteger())
+      return std::to_string(*number);
+    return value->getAsString().value_or("").str();
+  };
+  std::vector<PictureKernel> kernels;
+  std::string rows;
+  raw_string_ostream table(rows);
+  for (size_t i = 0; i < std::min(end, all->size()); ++i) {
+    const json::Object &entry = *(*all)[i].getAsObject();
+    PictureKernel kernel;
+    kernel.name = textOf(entry.get("name"));
+    kernel.note = textOf(entry.get("strategy"));
+    kernel.title = kernel.name + ": " + kernel.note + "; " + textOf(entry.get("nodes"));
+    kernel.number = uint32_t(i);
+    if (const json::Array *reads = entry.getArray("reads"))
+      for (const json::Value &source : *reads) {
+        if (auto number = source.getAsInteger())
+          kernel.reads.push_back(uint32_t(*number));
+        else
+          kernel.inputs.push_back(textOf(&source));
+      }
+    table << "<tr data-row=\"" << i + 1 << "\"><td class=number>" << i + 1 << "<td>" << escaped(kernel.name) << "<td>"
+          << escaped(kernel.note) << "<td class=number>" << escaped(textOf(entry.get("flops"))) << "<td class=number>"
+          << escaped(textOf(entry.get("bytes"))) << "<td>" << escaped(textOf(entry.get("nodes"))) << "\n";
+    kernels.push_back(std::move(kernel));
+  }
+  if (const json::Array *outputs = (*functions)[0].getAsObject()->getArray("outputs"))
+    for (const json::Value &output : *outputs)
+      if (const json::Array *from = output.getAsObject()->getArray("from"))
+        for (const json::Value &source : *from)
+          if (auto number = source.getAsInteger(); number && size_t(*number) < kernels.size())
+            kernels[size_t(*number)].outputs.push_back(textOf(output.getAsObject()->get("name")));
+  html << "<section><h2>Kernels, and what they read</h2>\n<p>Drag to move; zoom with the buttons, or with Ctrl and the "
+          "wheel; a click shows the kernel's row. What each took of a run, and of what the machine could do: "
+          "<code>tc-bench --html</code>.\n";
+  if (const std::string picture = drawKernels(kernels); !picture.empty())
+    html << "<div class=frame>" << picture << "</div>\n";
+  html << "<table>\n<tr><th>number<th>kernel<th>schedule<th>operations<th>bytes<th>nodes\n"
+       << rows << "</table></section>\n";
 }
 
 /// Functions that an LLVM module defines and that are kernels: their names begin with k and a number.
@@ -160,15 +221,16 @@ Error DebugFolder::writeIndex(StringRef result) {
     const std::string model = escaped(sys::path::filename(request.model));
     html << "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>" << model
          << ": tc-compile</title>\n"
-         << kStyle << "<h1>" << model << "</h1>\n<dl>\n<dt>command<dd><code>" << escaped(request.commandLine)
-         << "</code> (" << linkTo(kCommand, kCommand) << ")\n<dt>compiler<dd>" << escaped(getVersionText("tc-compile"))
-         << "\n<dt>result<dd>" << escaped(result) << "\n</dl>\n";
+         << kStyle << kKernelPictureStyle << "</style>\n<h1>" << model << "</h1>\n<dl>\n<dt>command<dd><code>"
+         << escaped(request.commandLine) << "</code> (" << linkTo(kCommand, kCommand) << ")\n<dt>compiler<dd>"
+         << escaped(getVersionText("tc-compile")) << "\n<dt>result<dd>" << escaped(result) << "\n</dl>\n";
     printPhases(html);
+    printKernels(html);
     printCode(html);
     sys::fs::file_status status;
     if (!sys::fs::status(pathOf("reproducer.mlir"), status) && status.getLastModificationTime() >= start)
       html << "<h2>Reproducer</h2>\n<p>The module before the phase that failed: "
            << linkTo("reproducer.mlir", "reproducer.mlir") << "\n";
-    html << "</html>\n";
+    html << kKernelPictureScript << "</html>\n";
   });
 }

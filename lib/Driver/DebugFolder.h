@@ -1,7 +1,8 @@
 //===- DebugFolder.h - what --debug-dir leaves ----------------------------------------------------------*- C++ -*-===//
 //
 // The module at the end of each phase, whose constants stand once in weights.data; the command line; LLVM IR and
-// assembly of each part of each variant, which Target writes; and index.html, which leads to all of it.
+// assembly of each part of each variant, which Target writes; and index.html, which leads to all of it and draws the
+// kernels with what they read.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -40,11 +41,13 @@ private:
   };
   std::string pathOf(llvm::StringRef file) const;
   void printPhases(llvm::raw_ostream &html) const;
+  void printKernels(llvm::raw_ostream &html) const;
   void printCode(llvm::raw_ostream &html) const;
 
   const CompileRequest &request;
   base::DataFile weights;
   std::vector<Entry> entries;
+  std::string manifest;         ///< empty where the compile did not come so far
   llvm::sys::TimePoint<> start; ///< what is older is of another compile
 };
 

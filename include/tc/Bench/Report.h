@@ -140,8 +140,6 @@ std::string toJson(const Report &report);
 /// and the table of kernels.
 std::string toHtml(const Report &report);
 
-/// For &, <, > and quotes.
-std::string escapeHtml(const std::string &text);
 /// The kernels with what they read as an SVG picture that can be zoomed; empty where the artifact does not say it.
 std::string drawKernelGraph(const ModelResult &model);
 

@@ -1,14 +1,14 @@
-//===- Format.h - numbers of the page as text ---------------------------------------------------------*- C++ -*-===//
+//===- PrintfText.h - numbers as text -----------------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#ifndef TC_LIB_BENCH_FORMAT_H
-#define TC_LIB_BENCH_FORMAT_H
+#ifndef TC_SUPPORT_PRINTFTEXT_H
+#define TC_SUPPORT_PRINTFTEXT_H
 
 #include <cstdio>
 #include <string>
 
-namespace tc::bench {
+namespace tc {
 
 /// What printf makes of `values`, at most 511 bytes of it.
 template <typename... Values> std::string format(const char *pattern, Values... values) {
@@ -17,6 +17,6 @@ template <typename... Values> std::string format(const char *pattern, Values... 
   return text;
 }
 
-} // namespace tc::bench
+} // namespace tc
 
-#endif // TC_LIB_BENCH_FORMAT_H
+#endif // TC_SUPPORT_PRINTFTEXT_H

@@ -1,4 +1,4 @@
-//===- KernelGraph.cpp - the kernels of a model as a picture ------------------------------------------------------===//
+//===- KernelPicture.cpp - the kernels of a model as a picture ----------------------------------------------------===//
 //
 // A kernel stands one row below the last one that it reads, inputs above all, outputs below all. Within a row kernels
 // stand below what they read, as far as their neighbours let them (the barycentre of Sugiyama, Tagawa, Toda, "Methods
@@ -7,15 +7,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Format.h"
-#include "tc/Bench/Report.h"
+#include "tc/Support/KernelPicture.h"
+#include "tc/Support/PrintfText.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
-using namespace tc::bench;
+using namespace tc;
 
 namespace {
 
@@ -39,12 +39,9 @@ const char *const graphStyle = R"(<style>
 
 class Graph {
 public:
-  explicit Graph(const ModelResult &model) : model(model) {
-    for (size_t i = 0; i < model.kernels.size(); ++i) {
-      places[model.kernels[i].number] = i;
-      total += model.kernels[i].us;
-      longest = std::max(longest, model.kernels[i].us);
-    }
+  explicit Graph(const std::vector<PictureKernel> &kernels) : kernels(kernels) {
+    for (size_t i = 0; i < kernels.size(); ++i)
+      places[kernels[i].number] = i;
     addNodes();
     placeRows();
     placeColumns();
@@ -78,23 +75,23 @@ private:
   void addNodes() {
     std::map<std::string, size_t> inputs, outputs;
     for (const auto &[number, place] : places)
-      for (const std::string &name : model.kernels[place].inputs)
+      for (const std::string &name : kernels[place].inputs)
         if (inputs.try_emplace(name, nodes.size()).second)
           nodes.push_back({name, -1, {}});
     std::map<uint32_t, size_t> nodeOf;
     for (const auto &[number, place] : places) {
       Node node;
       node.kernel = int(place);
-      for (const std::string &name : model.kernels[place].inputs)
+      for (const std::string &name : kernels[place].inputs)
         node.from.push_back(inputs[name]);
-      for (uint32_t source : model.kernels[place].reads)
+      for (uint32_t source : kernels[place].reads)
         if (nodeOf.count(source)) // one that did not run made nothing
           node.from.push_back(nodeOf[source]);
       nodeOf[number] = nodes.size();
       nodes.push_back(node);
     }
     for (const auto &[number, place] : places)
-      for (const std::string &name : model.kernels[place].outputs) {
+      for (const std::string &name : kernels[place].outputs) {
         if (outputs.try_emplace(name, nodes.size()).second)
           nodes.push_back({name, -1, {}});
         nodes[outputs[name]].from.push_back(nodeOf[number]);
@@ -190,37 +187,126 @@ private:
              escapeHtml(shorten(node.name, 22)) + "</text><title>" + escapeHtml(node.name) + "</title></g>\n";
       return;
     }
-    const KernelResult &kernel = model.kernels[size_t(node.kernel)];
-    const double share = total > 0 ? kernel.us / total : 0;
+    const PictureKernel &kernel = kernels[size_t(node.kernel)];
     svg += format("<g class=\"node\" data-kernel=\"%d\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                   "rx=\"6\"/>",
                   node.kernel + 1, node.x, node.y, kBoxWidth, kBoxHeight);
-    // The more time, the stronger the colour.
     svg += format("<rect class=\"heat\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" "
                   "fill-opacity=\"%.2f\"/>",
-                  node.x, node.y, kBoxWidth, kBoxHeight, longest > 0 ? 0.6 * std::sqrt(kernel.us / longest) : 0);
+                  node.x, node.y, kBoxWidth, kBoxHeight, 0.6 * std::sqrt(kernel.heat));
     svg += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%d. ", middle, node.y + 18, node.kernel + 1) +
            escapeHtml(shorten(kernel.name, 23)) + "</text>";
-    svg += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.2f µs, %.1f %%</text>", middle, node.y + 35,
-                  kernel.us, 100 * share);
-    svg += "<title>" + escapeHtml(kernel.name) +
-           format(": %.2f µs, %.1f %% of the kernels' time", kernel.us, 100 * share) +
-           (kernel.strategy.empty() ? "" : "; schedule " + escapeHtml(kernel.strategy)) + "; " +
-           escapeHtml(kernel.nodes) + "</title></g>\n";
+    svg += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", middle, node.y + 35) +
+           escapeHtml(shorten(kernel.note, 30)) + "</text>";
+    svg += "<title>" + escapeHtml(kernel.title) + "</title></g>\n";
   }
 
-  const ModelResult &model;
+  const std::vector<PictureKernel> &kernels;
   std::map<uint32_t, size_t> places; ///< of the kernels that ran, by number
   std::vector<Node> nodes;
   std::vector<std::vector<size_t>> rows;
-  double total = 0, longest = 0, width = 0, height = 0;
+  double width = 0, height = 0;
 };
 
 } // namespace
 
-std::string tc::bench::drawKernelGraph(const ModelResult &model) {
-  const bool isKnown = std::any_of(model.kernels.begin(), model.kernels.end(), [](const KernelResult &kernel) {
+const char *const tc::kKernelPictureStyle =
+    R"(tr.found td { background: color-mix(in srgb, var(--kernel) 25%, transparent); }
+.frame { position: relative; border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }
+svg.graph { display: block; width: 100%; height: min(70vh, 640px); cursor: grab; touch-action: none; }
+.frame .buttons { position: absolute; top: .5rem; right: .5rem; display: flex; gap: .3rem; }
+.frame button { font: 14px system-ui, sans-serif; min-width: 2rem; padding: .2rem .5rem; color: var(--ink);
+  background: var(--paper); border: 1px solid var(--line); border-radius: 4px; cursor: pointer; }
+.node { cursor: pointer; }
+@media print { .frame .buttons { display: none; } }
+)";
+
+const char *const tc::kKernelPictureScript = R"(<script>
+for (const frame of document.querySelectorAll('.frame')) {
+  const svg = frame.querySelector('svg'), whole = svg.viewBox.baseVal, all = [whole.x, whole.y, whole.width, whole.height];
+  let view = all.slice(), from = null, moved = false;
+  const show = () => svg.setAttribute('viewBox', view.join(' '));
+  const scale = () => Math.max(view[2] / svg.clientWidth, view[3] / svg.clientHeight);
+  const zoom = (factor, px, py) => {
+    const x = view[0] + view[2] * px, y = view[1] + view[3] * py;
+    view = [x - view[2] * factor * px, y - view[3] * factor * py, view[2] * factor, view[3] * factor];
+    show();
+  };
+  // A picture that would be too small to read begins at its top.
+  const readable = () => {
+    view = all.slice();
+    if (scale() > 1.4) {
+      const width = Math.min(all[2], svg.clientWidth * 1.4);
+      view = [all[0] + (all[2] - width) / 2, all[1], width, svg.clientHeight * 1.4];
+    }
+    show();
+  };
+  const actions = { '+': () => zoom(0.7, 0.5, 0.5), '−': () => zoom(1 / 0.7, 0.5, 0.5), 'all': () => { view = all.slice(); show(); } };
+  const buttons = document.createElement('div');
+  buttons.className = 'buttons';
+  for (const name in actions) {
+    const button = document.createElement('button');
+    button.textContent = name;
+    button.onclick = actions[name];
+    buttons.append(button);
+  }
+  frame.append(buttons);
+  svg.addEventListener('wheel', event => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    const box = svg.getBoundingClientRect();
+    zoom(event.deltaY < 0 ? 0.85 : 1 / 0.85, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+  }, { passive: false });
+  svg.addEventListener('dblclick', actions['+']);
+  svg.addEventListener('pointerdown', event => { from = [event.clientX, event.clientY]; moved = false; });
+  window.addEventListener('pointermove', event => {
+    if (!from) return;
+    const dx = event.clientX - from[0], dy = event.clientY - from[1];
+    moved = moved || Math.abs(dx) + Math.abs(dy) > 4;
+    view[0] -= dx * scale(); view[1] -= dy * scale();
+    from = [event.clientX, event.clientY];
+    show();
+  });
+  window.addEventListener('pointerup', () => { from = null; });
+  for (const node of svg.querySelectorAll('.node'))
+    node.addEventListener('click', () => {
+      const row = frame.closest('section').querySelector(`[data-row="${node.dataset.kernel}"]`);
+      if (moved || !row) return;
+      document.querySelectorAll('tr.found').forEach(old => old.classList.remove('found'));
+      row.classList.add('found');
+      row.scrollIntoView({ block: 'center' });
+    });
+  readable();
+}
+</script>
+)";
+
+std::string tc::escapeHtml(const std::string &text) {
+  std::string result;
+  for (char c : text) {
+    switch (c) {
+    case '&':
+      result += "&amp;";
+      break;
+    case '<':
+      result += "&lt;";
+      break;
+    case '>':
+      result += "&gt;";
+      break;
+    case '"':
+      result += "&quot;";
+      break;
+    default:
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string tc::drawKernels(const std::vector<PictureKernel> &kernels) {
+  const bool isKnown = std::any_of(kernels.begin(), kernels.end(), [](const PictureKernel &kernel) {
     return !kernel.reads.empty() || !kernel.inputs.empty() || !kernel.outputs.empty();
   });
-  return isKnown ? Graph(model).draw() : "";
+  return isKnown ? Graph(kernels).draw() : "";
 }
