@@ -78,6 +78,7 @@ std::string findWhyNot(const CompileRequest &request) {
                                                       {"--compile-to", request.stopAtPhase},
                                                       {"--debug-dir", !request.debugDir.empty()},
                                                       {"--print-ir-after", !request.printIrAfter.empty()},
+                                                      {"--quantized-model", !request.quantizedModel.empty()},
                                                       {"no -o", request.output.empty()}};
   for (auto [option, given] : lookInside)
     if (given)
@@ -103,10 +104,11 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, disabled, stopAfter,
-               mode, tuningDb, tuningMachine, tuningThreads, precision, compileTo, stopAtPhase, explain, explainFile,
-               debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs,
-               checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime,
-               maxSeconds, cacheDir, cacheSizeBytes, commandLine, executable] = request;
+               mode, tuningDb, tuningMachine, tuningThreads, precision, quantize, calibrate, calibrateMethod,
+               quantizeExclude, quantizeBudget, quantizedModel, compileTo, stopAtPhase, explain, explainFile, debugDir,
+               logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds,
+               allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime, maxSeconds,
+               cacheDir, cacheSizeBytes, commandLine, executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -129,6 +131,14 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   for (const std::string &path : customOps)
     if (std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(path))
       builder.add("custom operators", file->getBuffer());
+  builder.add("quantize", quantize).add("calibrate method", calibrateMethod).add("exclude", quantizeExclude);
+  builder.add("budget", quantizeBudget ? llvm::formatv("{0:e15}", *quantizeBudget).str() : "");
+  for (const std::string &path : calibrate) {
+    std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(path);
+    if (!file)
+      return std::nullopt; // the compile says so
+    builder.add("calibrate", cache::hashBytes(file->getBuffer()));
+  }
   builder.add("mode", mode).add("precision", precision).add("external weights", externalWeights);
   builder.add("bounds", checkBounds).add("host", allowHostOps).add("graph", fullGraph).add("libs", allowLibs);
   if (!cpus.empty()) {
@@ -300,6 +310,8 @@ void ArtifactCache::add(const std::set<std::string> &files, StringRef summary) {
     names.push_back(shorten(path));
     isSettled = isSettled && isOlderThanCompile(path);
   }
+  for (const std::string &path : request.calibrate)
+    isSettled = isSettled && isOlderThanCompile(path);
   for (const std::string &path : request.customOps)
     isSettled = isSettled && isOlderThanCompile(path);
   // Measuring may have extended the database: what was written is what another compile makes of it as it is now.

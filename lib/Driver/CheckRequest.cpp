@@ -8,6 +8,7 @@
 
 #include "CheckSizes.h"
 #include "DepFile.h"
+#include "Ranges.h"
 #include "tc/Support/Logging.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -86,6 +87,39 @@ void Compiler::warnOfIdleOptions() {
   }
 }
 
+/// What is wrong with the options of --quantize, which need each other.
+static std::string findQuantizeError(const CompileRequest &request) {
+  const std::pair<const char *, bool> others[] = {{"--calibrate", !request.calibrate.empty()},
+                                                  {"--calibrate-method", request.calibrateMethod != "minmax"},
+                                                  {"--quantize-exclude", !request.quantizeExclude.empty()},
+                                                  {"--quantize-budget", request.quantizeBudget.has_value()},
+                                                  {"--quantized-model", !request.quantizedModel.empty()}};
+  if (request.quantize.empty()) {
+    for (auto [option, given] : others)
+      if (given)
+        return std::string(option) + " belongs to --quantize int8; add that, or leave the option out";
+    return "";
+  }
+  if (request.quantize != "int8")
+    return "--quantize " + request.quantize + " is not known; known: int8";
+  if (request.calibrate.empty())
+    return "--quantize learns the ranges of values from data; give --calibrate FILE.npz, arrays named after inputs";
+  if (!parseRangeRule(request.calibrateMethod))
+    return "--calibrate-method " + request.calibrateMethod +
+           " is not known; known: minmax, percentile, percentile:P with P of 50 to 100, entropy";
+  if (request.quantizeBudget && !(*request.quantizeBudget > 0))
+    return "--quantize-budget is the error allowed, relative to the largest value of an output, such as 0.02; give one "
+           "above 0";
+  for (const std::string &file : {request.model, request.output}) {
+    bool same = false;
+    if (!request.quantizedModel.empty() &&
+        (request.quantizedModel == file || (!llvm::sys::fs::equivalent(request.quantizedModel, file, same) && same)))
+      return "--quantized-model " + request.quantizedModel + " would replace " +
+             (file == request.model ? "the model" : "the output itself") + "; give another file";
+  }
+  return "";
+}
+
 /// Says what cannot be done before anything is done.
 int Compiler::checkRequest(MLIRContext *context) {
   auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
@@ -108,6 +142,8 @@ int Compiler::checkRequest(MLIRContext *context) {
                  std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
   if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
     return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
+  if (std::string sentence = findQuantizeError(request); !sentence.empty())
+    return wrong(sentence);
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
   if (request.allowHostOps && request.customOps.empty())
@@ -154,7 +190,8 @@ int Compiler::checkStart(Phase from, Phase last) {
       {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
       {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
       {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()},
-      {"--disable", !request.disabled.empty()},   {"--stop-after", request.stopAfter > 0}};
+      {"--disable", !request.disabled.empty()},   {"--stop-after", request.stopAfter > 0},
+      {"--quantize", !request.quantize.empty()}};
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");

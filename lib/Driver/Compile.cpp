@@ -516,6 +516,9 @@ int Compiler::compile() {
           addInnerOutputs(**module, request.innerOutputs), findUnusedPattern(**module, "--disable", request.disabled)})
       if (!sentence.empty())
         return fail(kWrongUse, request.model + ": error: " + sentence);
+  if (from == Phase::Import)
+    if (int code = quantize(**module))
+      return code;
   if (request.checkBounds)
     (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));
   if (!isMlir)

@@ -1,7 +1,8 @@
 //===- Compiler.h - one compile -------------------------------------------------------------------------*- C++ -*-===//
 //
 // What tc::driver::compile does, by an object of its own: Compile.cpp has the phases and what is written,
-// CheckRequest.cpp what is refused before, Trials.cpp what the compiler runs itself, to measure and to verify.
+// CheckRequest.cpp what is refused before, Trials.cpp what the compiler runs itself, to measure and to verify,
+// Quantize.cpp what it learns from calibration data.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -34,6 +35,8 @@
 #include <mutex>
 
 namespace tc::driver {
+
+struct CalibrationArray;
 
 /// Shares of the phases in the time of a compile, in percent, for the progress bar: inception_v3 takes 1, 1, 0, 0, 7,
 /// 2, 82 and 6 of these, small models 3, 0, 1, 0, 6, 2, 88 and 0. What measures schedules takes many times as long.
@@ -86,6 +89,12 @@ private:
   int failedRun(llvm::Error error, llvm::StringRef path);
   llvm::Expected<std::vector<prim::Tensor>> runProbe(mlir::ModuleOp probe, const std::string &variant,
                                                      llvm::ArrayRef<prim::Tensor> inputs);
+  struct Trial;
+  int quantize(mlir::ModuleOp module);
+  llvm::Expected<std::unique_ptr<Trial>> buildTrial(mlir::ModuleOp graph);
+  llvm::Error forEachRun(llvm::ArrayRef<Trial *> trials, llvm::ArrayRef<prim::Tensor> defaults,
+                         const std::vector<std::vector<CalibrationArray>> &runs,
+                         llvm::function_ref<void(llvm::ArrayRef<std::vector<prim::Tensor>>)> with);
   bool runPasses(mlir::ModuleOp module, llvm::function_ref<void(mlir::PassManager &)> build);
   void report(mlir::Diagnostic &diagnostic);
   int internalError(llvm::StringRef what);

@@ -48,6 +48,7 @@ int tc::driver::writeDepFile(const CompileRequest &request, std::set<std::string
   };
   files.insert(request.model);
   files.insert(request.customOps.begin(), request.customOps.end());
+  files.insert(request.calibrate.begin(), request.calibrate.end());
   for (const std::string &path : {request.tuningDb, request.refit, request.configFile})
     if (!path.empty())
       files.insert(path);

@@ -316,6 +316,8 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
     calls[llvm::json::fixUTF8(function)] = count;
   if (!calls.empty())
     object["host_calls"] = std::move(calls);
+  if (!quantization.empty())
+    object["quantization"] = Object(quantization);
   if (report.unsupported.empty())
     object["totals"] = Object(totals);
   if (launches >= 0) {
@@ -457,6 +459,38 @@ static void printCudaGraphs(llvm::raw_ostream &stream, const Object &graphs) {
   print("ended_by", "ended by ");
 }
 
+static void printQuantization(llvm::raw_ostream &stream, const Object &all) {
+  if (all.empty())
+    return;
+  const Array &nodes = *all.getArray("nodes");
+  auto error = [](const Object &object, StringRef key) {
+    return llvm::formatv("{0:e1}", object.getNumber(key).value_or(0)).str();
+  };
+  stream << "quantisation to " << *all.getString("type") << ", ranges by " << *all.getString("method") << " of "
+         << *all.getInteger("runs") << (*all.getInteger("runs") == 1 ? " run" : " runs")
+         << "\n  products in bytes: " << *all.getInteger("quantized") << " of " << nodes.size()
+         << "; errors of nodes are of their mean, alone and in the model\n";
+  for (const llvm::json::Value &value : nodes) {
+    const Object &node = *value.getAsObject();
+    stream << "  " << *node.getString("node") << ": ";
+    if (node.get("error_alone"))
+      stream << error(node, "error_alone") << " alone, ";
+    stream << error(node, "error");
+    if (const Object *input = node.getObject("input"))
+      stream << llvm::formatv("; input {0:f4} to {1:f4}", *input->getNumber("low"), *input->getNumber("high"));
+    if (auto reason = node.getString("reason"))
+      stream << "; stays f32: " << *reason;
+    stream << "\n";
+  }
+  for (const llvm::json::Value &value : *all.getArray("outputs")) {
+    const Object &output = *value.getAsObject();
+    stream << "  output " << *output.getString("output") << ": " << error(output, "error") << " of its largest value";
+    if (auto budget = all.getNumber("budget"))
+      stream << llvm::formatv(", allowed {0:e1}", *budget);
+    stream << "\n";
+  }
+}
+
 std::string driver::Explanation::toText(llvm::StringRef model) const {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -487,6 +521,7 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
     if (count)
       printKernel(stream, *value.getAsObject(), number, std::exchange(count, 0));
   }
+  printQuantization(stream, quantization);
   stream << "totals\n  kernels: ";
   if (const llvm::json::Value *distinct = totals.get("kernels"))
     stream << plural(*distinct->getAsInteger(), "kernel", "kernels") << " in " << plural(launches, "launch", "launches")

@@ -168,6 +168,8 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
   // What depends on files or on measurements; these are not in the artifact.
   if (!request.customOps.empty())
     options["needs"] = "--custom-op";
+  else if (!request.quantize.empty())
+    options["needs"] = "--quantize";
   else if (isTuned)
     options["needs"] = "--tuning-db or --mode max-autotune";
   return options;
@@ -191,6 +193,14 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
     flags.push_back("--check-bounds");
   if (request.precision != "f32")
     flags.push_back("--precision " + request.precision);
+  if (!request.quantize.empty()) {
+    flags.push_back("--quantize " + request.quantize);
+    flags.push_back("--calibrate-method " + request.calibrateMethod);
+  }
+  for (const std::string &pattern : request.quantizeExclude)
+    flags.push_back("--quantize-exclude " + pattern);
+  if (request.quantizeBudget)
+    flags.push_back(llvm::formatv("--quantize-budget {0:e3}", *request.quantizeBudget));
   return flags;
 }
 
@@ -219,6 +229,7 @@ std::string tc::driver::readOptions(CompileRequest &request) {
                                                   {"--mode", request.mode != "default"},
                                                   {"--tuning-db", !request.tuningDb.empty()},
                                                   {"--precision", request.precision != "f32"},
+                                                  {"--quantize", !request.quantize.empty()},
                                                   {"--check-bounds", request.checkBounds},
                                                   {"--external-weights", request.externalWeights},
                                                   {"--explain", request.explain},

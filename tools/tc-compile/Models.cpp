@@ -84,6 +84,7 @@ static int checkSeveral(const CompileRequest &request, llvm::raw_ostream &errors
     return fail(errors, "several models are given, which need a folder to be written to; give -o FOLDER/");
   const std::pair<const char *, bool> ofOne[] = {{"--explain", request.explain},
                                                  {"--debug-dir", !request.debugDir.empty()},
+                                                 {"--quantized-model", !request.quantizedModel.empty()},
                                                  {"--depfile", !request.depFile.empty()}};
   for (auto [option, given] : ofOne)
     if (given)

@@ -144,6 +144,26 @@ int main(int argc, char **argv) {
   option->type_name("TYPE")->group(numbers);
   app.setChoices(option, "of f32 products: ",
                  {"f32 (default)", "tf32 (as f32 on CPUs)", "bf16 (sums of f32)", "f16 (constants only)"});
+  option = app.add_option("--quantize", request.quantize);
+  option->type_name("TYPE")->group(numbers);
+  app.setChoices(option, "products with constant weights in bytes, by data: ", {"int8"});
+  option = app.add_option("--calibrate", request.calibrate,
+                          "sample inputs for --quantize: arrays named after inputs; can be repeated");
+  list(option->type_name("FILE.npz")->group(numbers));
+  app.setExtensions(option, {"npz"});
+  app.add_option("--calibrate-method", request.calibrateMethod,
+                 "ranges by minmax (default), percentile[:99.99] or entropy")
+      ->type_name("METHOD")
+      ->group(numbers);
+  option = app.add_option("--quantize-exclude", request.quantizeExclude, "nodes that stay in f32, by name or pattern");
+  list(option->type_name("NODE")->group(numbers));
+  app.add_option("--quantize-budget", request.quantizeBudget,
+                 "error of outputs, relative to their largest value, that nodes stay in f32 for: 0.02")
+      ->type_name("ERROR")
+      ->group(numbers);
+  option = app.add_option("--quantized-model", request.quantizedModel, "write the quantised model as QDQ ONNX, too");
+  option->type_name("OUT.onnx")->group(numbers);
+  app.setExtensions(option, {"onnx"});
   app.add_flag("--check-bounds", request.checkBounds,
                "refuse runs that compute indices out of range, which are clamped else (constant ones never compile)")
       ->group(numbers);

@@ -22,6 +22,7 @@
 #include "tc/Driver/Phases.h"
 
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,12 @@ struct CompileRequest {
   std::string tuningMachine; ///< whose records of it; empty: those of this machine
   unsigned tuningThreads = 0;
   std::string precision = "f32";
+  std::string quantize;                     ///< int8; empty: nothing is quantised
+  std::vector<std::string> calibrate;       ///< .npz files
+  std::string calibrateMethod = "minmax";   ///< as parseRangeRule reads it
+  std::vector<std::string> quantizeExclude; ///< patterns of nodes that stay in f32
+  std::optional<double> quantizeBudget;     ///< error of outputs, relative to their largest value
+  std::string quantizedModel;               ///< ONNX file to write, too; empty: none
   Phase compileTo = Phase::Artifact;
   bool stopAtPhase = false; ///< --compile-to was given
   bool explain = false;

@@ -35,6 +35,7 @@
 namespace tc::log {
 
 inline constexpr llvm::StringLiteral kCacheChannel = "cache";
+inline constexpr llvm::StringLiteral kQuantizeChannel = "quantize";
 
 /// The channels that there are.
 llvm::ArrayRef<llvm::StringRef> getChannels();

@@ -1,0 +1,435 @@
+//===- Quantize.cpp - bytes instead of floats, by data ------------------------------------------------------------===//
+//
+// --quantize: runs the float graph on the calibration data for the ranges of values, then each product with bytes
+// beside itself with floats, which tells what it costs alone, then the quantised graph beside the float one. Where the
+// outputs differ by more than --quantize-budget allows, products stay in f32, those that cost most alone first.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CalibrationData.h"
+#include "Compiler.h"
+#include "QuantizeGraph.h"
+
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
+#include "tc/Dialect/Graph/Transforms/Passes.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/Dtypes.h"
+#include "tc/Frontend/ONNX.h"
+#include "tc/Support/Logging.h"
+#include "tc/Support/Suggest.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/GlobPattern.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::driver;
+
+/// A graph that was compiled to be run here.
+struct Compiler::Trial {
+  std::string bytes;
+  SmallVector<Type> arguments, results;
+  std::vector<prim::Tensor> defaults; ///< of arguments that need not be given
+  std::optional<OpenedArtifact> opened;
+};
+
+namespace {
+
+using Run = std::vector<CalibrationArray>;
+
+/// Sums over all runs of how far values are from what they are in f32.
+struct Difference {
+  double squares = 0, ofAll = 0, largest = 0, ofLargest = 0;
+
+  void add(const prim::Tensor &is, const prim::Tensor &should) {
+    const std::vector<double> a = toNumbers(is), b = toNumbers(should);
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      if (std::isfinite(b[i])) {
+        ofAll += b[i] * b[i];
+        ofLargest = std::max(ofLargest, std::abs(b[i]));
+      }
+      // Infinities and NaN are right where they are in f32, too.
+      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+        continue;
+      const double error = std::abs(a[i] - b[i]);
+      if (std::isfinite(error)) {
+        squares += error * error;
+        largest = std::max(largest, error);
+      } else {
+        isLike = false;
+      }
+    }
+    isLike &= a.size() == b.size();
+  }
+  /// Root of the mean of squares, relative to that of the values.
+  double ofMean() const { return squares == 0 ? 0 : std::sqrt(squares / std::max(ofAll, 1e-300)); }
+  /// The largest error, relative to the largest value.
+  double ofMost() const {
+    constexpr double kNotAlike = 1e30;
+    return !isLike ? kNotAlike : largest == 0 ? 0 : std::min(largest / std::max(ofLargest, 1e-300), kNotAlike);
+  }
+
+private:
+  static std::vector<double> toNumbers(const prim::Tensor &tensor) {
+    if (isa<FloatType>(tensor.elementType))
+      return prim::toDoubles(tensor);
+    if (!isa<IntegerType>(tensor.elementType))
+      return {};
+    const std::vector<int64_t> ints = prim::toInts(tensor);
+    return std::vector<double>(ints.begin(), ints.end());
+  }
+  bool isLike = true; ///< in sizes, which may follow from values, and in what is not finite
+};
+
+ArrayRef<float> asFloats(const prim::Tensor &tensor) {
+  return {reinterpret_cast<const float *>(tensor.bytes.get()), size_t(tensor.numElements())};
+}
+
+std::string shortNumber(double value) { return llvm::formatv("{0:e1}", value).str(); }
+
+} // namespace
+
+/// The artifact of a graph for this machine; null with failures where the phases refuse it.
+llvm::Expected<std::unique_ptr<Compiler::Trial>> Compiler::buildTrial(ModuleOp graph) {
+  auto trial = std::make_unique<Trial>();
+  llvm::Expected<machine::CpuAttr> cpu = machine::parseCpu(graph.getContext(), "native");
+  if (!cpu)
+    return cpu.takeError();
+  const std::string variant = cpu->getName().str(), precision = options.precision;
+  setTarget(machine::TargetKind::Cpu);
+  options.precision = "f32";
+  auto restore = llvm::make_scope_exit([&] { options.precision = precision; });
+  PhaseOptions ofTrial;
+  ofTrial.copyOptionValuesFrom(options);
+  quiet = true;
+  const bool isPrim = runPasses(graph, [&](PassManager &m) { buildPhasePipeline(Phase::Prim, m, ofTrial); });
+  quiet = false;
+  if (!isPrim)
+    return nullptr;
+  func::FuncOp main = getFunctions(graph).front();
+  llvm::append_range(trial->arguments, main.getArgumentTypes());
+  llvm::append_range(trial->results, main.getResultTypes());
+  llvm::Expected<std::string> bytes = buildProbe(graph, Phase::Fuse, variant);
+  if (!bytes)
+    return bytes.takeError();
+  trial->bytes = std::move(*bytes);
+  llvm::Expected<OpenedArtifact> opened = OpenedArtifact::openMemory(trial->bytes, request.model, variant, false);
+  if (!opened)
+    return opened.takeError();
+  trial->opened.emplace(std::move(*opened));
+  return std::move(trial);
+}
+
+/// Calls `with` with the outputs of each trial for each run.
+llvm::Error Compiler::forEachRun(ArrayRef<Trial *> trials, ArrayRef<prim::Tensor> defaults,
+                                 const std::vector<std::vector<CalibrationArray>> &runs,
+                                 llvm::function_ref<void(ArrayRef<std::vector<prim::Tensor>>)> with) {
+  for (const Run &run : runs) {
+    std::vector<prim::Tensor> inputs;
+    for (auto [i, array] : llvm::enumerate(run))
+      inputs.push_back(array.bytes
+                           ? prim::Tensor{getElementTypeOrSelf(trials.front()->arguments[i]),
+                                          SmallVector<int64_t>(array.dims.begin(), array.dims.end()), array.bytes}
+                           : defaults[i]);
+    std::vector<std::vector<prim::Tensor>> outputs;
+    for (Trial *trial : trials) {
+      auto results = trial->opened->run(inputs, trial->results);
+      if (!results)
+        return results.takeError();
+      outputs.push_back(std::move(*results));
+    }
+    with(outputs);
+  }
+  return llvm::Error::success();
+}
+
+/// Which products patterns of --quantize-exclude name; a sentence where one names none.
+static std::string exclude(ProductGraph &graph, ArrayRef<std::string> patterns, std::vector<std::string> &reasons) {
+  std::vector<std::string> names;
+  for (Product &product : graph.products)
+    names.push_back(product.node.getNodeName());
+  for (const std::string &text : patterns) {
+    bool isUsed = false;
+    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
+    for (auto [i, name] : llvm::enumerate(names))
+      if (name == text || (glob && glob->match(name))) {
+        reasons[i] = "--quantize-exclude " + text;
+        isUsed = true;
+      }
+    if (!glob)
+      llvm::consumeError(glob.takeError());
+    if (!isUsed)
+      return "--quantize-exclude " + text + " names no product that could be quantised" + didYouMean(text, names) +
+             "; --explain lists them, and * is any text";
+  }
+  return "";
+}
+
+int Compiler::quantize(ModuleOp module) {
+  if (request.quantize.empty())
+    return kDone;
+  auto wrong = [&](const Twine &what) { return fail(kWrongUse, request.model + ": error: " + what); };
+  auto failedTrial = [&](llvm::Error error) {
+    return fail(kMachine, request.model + ": error: --quantize runs the model on the calibration data, which failed: " +
+                              llvm::toString(std::move(error)));
+  };
+  graph::FuncOp main = findMain(module);
+  if (!main)
+    return wrong("--quantize needs a model or a module of phase import");
+  // Values that are written in place would be others by the time that they are looked at.
+  bool isOfTorch = false;
+  main.walk([&](graph::NodeOp node) { isOfTorch |= node.getDomain() == "aten"; });
+  if (isOfTorch) {
+    quiet = true;
+    const bool isFunctional = runPasses(module, [&](PassManager &manager) {
+      graph::FunctionalizeGraphPassOptions functionalize;
+      functionalize.customOps.assign(request.customOps.begin(), request.customOps.end());
+      manager.addPass(graph::createFunctionalizeGraphPass(functionalize));
+    });
+    quiet = false;
+    if (!isFunctional)
+      return kDone; // phase prim says why
+  }
+  ProductGraph graph(main);
+  const size_t count = graph.products.size();
+  if (count == 0)
+    return wrong(
+        "--quantize finds nothing to quantise: no convolution, MatMul, Gemm or linear layer multiplies a value "
+        "of f32 by constant weights; leave the option out");
+  std::vector<std::string> reasons(count); // why a product stays in f32
+  if (std::string sentence = exclude(graph, request.quantizeExclude, reasons); !sentence.empty())
+    return wrong(sentence);
+
+  // What the values are.
+  const size_t values = graph.values.size();
+  auto clone = [&](llvm::function_ref<void(ProductGraph &)> change) {
+    OwningOpRef<ModuleOp> copy(module.clone());
+    ProductGraph ofCopy(findMain(*copy));
+    change(ofCopy);
+    return buildTrial(*copy);
+  };
+  auto addResults = [&](ProductGraph &copy, std::vector<Value> outputs) {
+    for (Product &product : copy.products)
+      outputs.push_back(product.node->getResult(0));
+    setOutputs(copy.main, outputs, /*keepOwn=*/true);
+  };
+  const size_t own = main.getNumResults();
+  auto floats = clone([&](ProductGraph &copy) { addResults(copy, copy.values); });
+  if (!floats)
+    return failedTrial(floats.takeError());
+  if (!*floats)
+    return kDone; // phase prim says why
+  std::vector<CalibrationInput> inputs;
+  std::vector<prim::Tensor> defaults;
+  for (auto [i, type] : llvm::enumerate((*floats)->arguments)) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || base::getDtype(tensor.getElementType()) == TCRT_DTYPE_INVALID)
+      return wrong("--quantize takes models whose inputs are tensors of numbers, and input " + Twine(i) + " is none");
+    CalibrationInput &input = inputs.emplace_back();
+    input.name = main.getArgName(i).str();
+    input.dtype = base::getDtype(tensor.getElementType());
+    for (AffineExpr size : prim::getSizes(type))
+      input.dims.push_back(prim::getConstantSize(size).value_or(-1));
+    std::optional<prim::Tensor> value;
+    if (TypedAttr attr = main.getArgDefault(i))
+      value = prim::fromAttribute(attr);
+    input.hasDefault = value.has_value();
+    defaults.push_back(value.value_or(prim::Tensor()));
+  }
+  std::vector<Run> runs;
+  for (const std::string &path : request.calibrate)
+    if (std::string sentence = readCalibrationData(path, inputs, runs); !sentence.empty())
+      return fail(kWrongUse, sentence);
+  const RangeRule rule = *parseRangeRule(request.calibrateMethod);
+  std::vector<SeenRange> ranges(values);
+  std::vector<bool> isFloat(values, true);
+  for (bool again : {false, true}) {
+    if (again && rule.kind == RangeRule::MinMax)
+      break;
+    llvm::Error error = forEachRun({floats->get()}, defaults, runs, [&](auto outputs) {
+      for (size_t i = 0; i < values; ++i) {
+        const prim::Tensor &tensor = outputs[0][own + i];
+        isFloat[i] = isFloat[i] && tensor.elementType.isF32();
+        if (isFloat[i])
+          again ? ranges[i].count(asFloats(tensor)) : ranges[i].look(asFloats(tensor));
+      }
+    });
+    if (error)
+      return failedTrial(std::move(error));
+  }
+  std::vector<ByteScale> scales;
+  std::vector<std::pair<double, double>> chosen;
+  for (const SeenRange &range : ranges) {
+    chosen.push_back(range.isFinite() ? range.getRange(rule) : std::pair(0.0, 0.0));
+    scales.push_back(SeenRange::getScale(chosen.back()));
+  }
+  llvm::BitVector which(count);
+  for (auto [i, product] : llvm::enumerate(graph.products)) {
+    if (reasons[i].empty() && !isFloat[product.value])
+      reasons[i] = "its input is not f32";
+    else if (reasons[i].empty() && !ranges[product.value].isFinite())
+      reasons[i] = "its input holds infinities or NaN";
+    which[i] = reasons[i].empty();
+  }
+  if (which.none())
+    return wrong("--quantize has nothing left to quantise; of the first product, \"" +
+                 graph.products.front().node.getNodeName() + "\": " + reasons.front());
+
+  // What each costs alone.
+  std::vector<Difference> alone(count), inModel(count), ofOutputs(own);
+  {
+    auto twins = clone(
+        [&](ProductGraph &copy) { setOutputs(copy.main, addQuantizedTwins(copy, scales, which), /*keepOwn=*/false); });
+    if (!twins)
+      return failedTrial(twins.takeError());
+    if (!*twins)
+      return failedPasses("the products with bytes are refused");
+    llvm::Error error = forEachRun({floats->get(), twins->get()}, defaults, runs, [&](auto outputs) {
+      for (auto [number, i] : llvm::enumerate(which.set_bits()))
+        alone[i].add(outputs[1][number], outputs[0][own + values + i]);
+    });
+    if (error)
+      return failedTrial(std::move(error));
+  }
+
+  // What they cost together.
+  auto measure = [&]() -> llvm::Expected<double> {
+    auto trial = clone([&](ProductGraph &copy) {
+      quantizeProducts(copy, scales, which);
+      addResults(copy, {});
+    });
+    if (!trial)
+      return trial.takeError();
+    if (!*trial)
+      return llvm::createStringError(failures.empty() ? "the quantised graph is refused" : failures.front().second);
+    inModel.assign(count, {});
+    ofOutputs.assign(own, {});
+    llvm::Error error = forEachRun({floats->get(), trial->get()}, defaults, runs, [&](auto outputs) {
+      for (size_t i = 0; i < own; ++i)
+        ofOutputs[i].add(outputs[1][i], outputs[0][i]);
+      for (size_t i = 0; i < count; ++i)
+        inModel[i].add(outputs[1][own + i], outputs[0][own + values + i]);
+    });
+    if (error)
+      return std::move(error);
+    double worst = 0;
+    for (const Difference &difference : ofOutputs)
+      worst = std::max(worst, difference.ofMost());
+    return worst;
+  };
+  const llvm::BitVector all = which;
+  SmallVector<size_t> order(which.set_bits_begin(), which.set_bits_end());
+  llvm::stable_sort(order, [&](size_t a, size_t b) { return alone[a].ofMean() > alone[b].ofMean(); });
+  auto leaveOut = [&](size_t most) {
+    which = all;
+    for (size_t i : ArrayRef(order).take_front(most))
+      which.reset(i);
+    return measure();
+  };
+  size_t left = 0;
+  llvm::Expected<double> error = leaveOut(0);
+  if (error && request.quantizeBudget && *error > *request.quantizeBudget) {
+    const double budget = *request.quantizeBudget, ofAll = *error;
+    // The fewest are between `tooFew` and `left`.
+    size_t tooFew = 0;
+    for (left = 1; left < order.size(); left = std::min(2 * left, order.size())) {
+      error = leaveOut(left);
+      if (!error || *error <= budget)
+        break;
+      tooFew = left;
+    }
+    if (error && left == order.size() && tooFew + 1 < left && *error > budget) {
+      // Only the cheapest may be left.
+      left = order.size() - 1;
+      error = leaveOut(left);
+    }
+    if (error && *error > budget)
+      return wrong("--quantize-budget " + shortNumber(budget) + " cannot be kept: the outputs differ by " +
+                   shortNumber(ofAll) + " of their largest value with all products quantised, and by " +
+                   shortNumber(*error) + " with only the last of them, \"" +
+                   graph.products[order.back()].node.getNodeName() +
+                   "\"; allow more, try another --calibrate-method, or leave --quantize out");
+    while (error && left - tooFew > 1) {
+      const size_t middle = tooFew + (left - tooFew) / 2;
+      error = leaveOut(middle);
+      if (error)
+        (*error <= budget ? left : tooFew) = middle;
+    }
+    if (error)
+      error = leaveOut(left);
+    for (size_t i : ArrayRef(order).take_front(left))
+      reasons[i] = "--quantize-budget " + shortNumber(budget) + ", which its error would exceed";
+  }
+  if (!error)
+    return failedTrial(error.takeError());
+
+  // What was decided.
+  llvm::json::Array nodes, outputs;
+  for (auto [i, product] : llvm::enumerate(graph.products)) {
+    llvm::json::Object node{{"node", llvm::json::fixUTF8(product.node.getNodeName())},
+                            {"type", llvm::json::fixUTF8(product.node.getOpType())},
+                            {"quantized", bool(which[i])}};
+    if (!which[i])
+      node["reason"] = llvm::json::fixUTF8(reasons[i]);
+    if (all[i]) {
+      const auto [low, high] = chosen[product.value];
+      node["input"] = llvm::json::Object{{"low", low},
+                                         {"high", high},
+                                         {"scale", double(scales[product.value].scale)},
+                                         {"zero_point", scales[product.value].zero}};
+      node["channels"] = cast<RankedTensorType>(product.constant.getType()).getDimSize(product.axis);
+      node["error_alone"] = alone[i].ofMean();
+    }
+    node["error"] = inModel[i].ofMean();
+    if (log::isEnabled(log::kQuantizeChannel)) {
+      std::string line = product.node.getNodeName() + ": ";
+      if (all[i])
+        line += llvm::formatv("{0:f4} to {1:f4}, scale {2:e3}, zero point {3}, error {4:e1} alone, ",
+                              chosen[product.value].first, chosen[product.value].second,
+                              double(scales[product.value].scale), scales[product.value].zero, alone[i].ofMean())
+                    .str();
+      log::write(log::kQuantizeChannel, line + (which[i] ? "bytes" : "f32: " + reasons[i]));
+    }
+    nodes.push_back(std::move(node));
+  }
+  for (size_t i = 0; i < own; ++i)
+    outputs.push_back(llvm::json::Object{{"output", llvm::json::fixUTF8(main.getResultName(i))},
+                                         {"error", ofOutputs[i].ofMost()},
+                                         {"error_mean", ofOutputs[i].ofMean()}});
+  explanation.quantization = llvm::json::Object{{"type", request.quantize},
+                                                {"method", request.calibrateMethod},
+                                                {"runs", int64_t(runs.size())},
+                                                {"quantized", int64_t(which.count())},
+                                                {"error", *error},
+                                                {"nodes", std::move(nodes)},
+                                                {"outputs", std::move(outputs)}};
+  if (request.quantizeBudget)
+    explanation.quantization["budget"] = *request.quantizeBudget;
+  quantizeProducts(graph, scales, which);
+  for (auto constant : llvm::make_early_inc_range(main.getBody().getOps<graph::ConstantOp>()))
+    if (constant->use_empty())
+      constant.erase();
+  if (!request.quiet)
+    fail(kDone, request.model + ": note: " + Twine(which.count()) + " of " + Twine(count) + " products in bytes; in " +
+                    Twine(runs.size()) + (runs.size() == 1 ? " run" : " runs") +
+                    " of calibration the outputs differ from f32 by at most " + shortNumber(*error) +
+                    " of their largest value");
+  if (request.quantizedModel.empty())
+    return kDone;
+  std::string foreign;
+  module.walk([&](graph::NodeOp node) {
+    if (node.getDomain() == "aten" || node.getDomain() == "prim")
+      foreign = node.getNodeName();
+  });
+  if (!foreign.empty())
+    return wrong("--quantized-model writes what an ONNX file can hold, and node \"" + foreign +
+                 "\" is PyTorch's; export the model to ONNX first, with torch.onnx.export");
+  if (llvm::Error failed = exportOnnx(module, request.quantizedModel))
+    return fail(kWrongUse, llvm::toString(std::move(failed)));
+  return kDone;
+}
