@@ -104,11 +104,11 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, disabled, stopAfter,
-               mode, tuningDb, tuningMachine, tuningThreads, precision, quantize, calibrate, calibrateMethod,
-               quantizeExclude, quantizeBudget, quantizedModel, compileTo, stopAtPhase, explain, explainFile, debugDir,
-               logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds,
-               allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime, maxSeconds,
-               cacheDir, cacheSizeBytes, commandLine, executable] = request;
+               mode, tuningDb, tuningMachine, tuningThreads, precision, nodePrecisions, quantize, calibrate,
+               calibrateMethod, quantizeExclude, quantizeBudget, quantizedModel, compileTo, stopAtPhase, explain,
+               explainFile, debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights,
+               allowLibs, checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory,
+               maxMemoryBytes, maxTime, maxSeconds, cacheDir, cacheSizeBytes, commandLine, executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -139,7 +139,10 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
       return std::nullopt; // the compile says so
     builder.add("calibrate", cache::hashBytes(file->getBuffer()));
   }
-  builder.add("mode", mode).add("precision", precision).add("external weights", externalWeights);
+  builder.add("mode", mode)
+      .add("precision", precision)
+      .add("node precisions", nodePrecisions)
+      .add("external weights", externalWeights);
   builder.add("bounds", checkBounds).add("host", allowHostOps).add("graph", fullGraph).add("libs", allowLibs);
   if (!cpus.empty()) {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

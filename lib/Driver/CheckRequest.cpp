@@ -73,7 +73,9 @@ void Compiler::warnOfIdleOptions() {
     warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
   if (request.mode == "reduce-overhead" && !isFor(machine::TargetKind::Cuda))
     warn("--mode reduce-overhead changes nothing on CPUs: launches are grouped in every mode");
-  if (request.precision == "tf32" && !isFor(machine::TargetKind::Cuda))
+  const auto hasTf32 = [](StringRef text) { return text.rsplit('=').second == "tf32"; };
+  if ((request.precision == "tf32" || llvm::any_of(request.nodePrecisions, hasTf32)) &&
+      !isFor(machine::TargetKind::Cuda))
     warn("--precision tf32 changes nothing: CPUs multiply no such numbers, and products stay f32");
   const bool stops = request.stopAtPhase ? request.compileTo < Phase::Schedule : request.output.empty();
   for (StringRef option : {"--mode", "--tuning-db"}) {
@@ -140,8 +142,13 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
     return wrong("--tuning-machine names records of --tuning-db, and measuring gives those of this machine only; " +
                  std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
-  if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
+  auto isPrecision = [](StringRef text) { return llvm::is_contained({"f32", "tf32", "bf16", "f16"}, text); };
+  if (!isPrecision(request.precision))
     return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
+  for (StringRef text : request.nodePrecisions)
+    if (auto [pattern, type] = text.rsplit('='); pattern.empty() || !isPrecision(type))
+      return wrong("--precision " + text.str() + (pattern.empty() ? " names no node" : " is not known") +
+                   "; after the node or pattern comes = and f32, tf32, bf16 or f16");
   if (std::string sentence = findQuantizeError(request); !sentence.empty())
     return wrong(sentence);
   if (request.verify && (request.output.empty() || request.stopAtPhase))
@@ -186,11 +193,16 @@ int Compiler::checkStart(Phase from, Phase last) {
   if (from > Phase::Prim && request.verify)
     return fail(kWrongUse, where + "; --verify needs a model or a module of phase import or prim");
   const std::pair<StringRef, bool> ofImport[] = {
-      {"--check-bounds", request.checkBounds},    {"--precision", request.precision != "f32"},
-      {"--dim", !request.dims.empty()},           {"--shape", !request.shapes.empty()},
-      {"--no-assume", !request.noAssume.empty()}, {"--custom-op", !request.customOps.empty()},
-      {"--allow-host-ops", request.allowHostOps}, {"--outputs", !request.innerOutputs.empty()},
-      {"--disable", !request.disabled.empty()},   {"--stop-after", request.stopAfter > 0},
+      {"--check-bounds", request.checkBounds},
+      {"--precision", request.precision != "f32" || !request.nodePrecisions.empty()},
+      {"--dim", !request.dims.empty()},
+      {"--shape", !request.shapes.empty()},
+      {"--no-assume", !request.noAssume.empty()},
+      {"--custom-op", !request.customOps.empty()},
+      {"--allow-host-ops", request.allowHostOps},
+      {"--outputs", !request.innerOutputs.empty()},
+      {"--disable", !request.disabled.empty()},
+      {"--stop-after", request.stopAfter > 0},
       {"--quantize", !request.quantize.empty()}};
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)

@@ -476,6 +476,7 @@ int Compiler::compile() {
   options.allowHostOps = request.allowHostOps;
   options.checkBounds = request.checkBounds;
   options.precision = request.precision;
+  options.nodePrecisions = ArrayRef<std::string>(request.nodePrecisions);
   options.disabled = ArrayRef<std::string>(request.disabled);
   options.jobs = jobs;
   options.debugDir = request.debugDir;
@@ -513,7 +514,10 @@ int Compiler::compile() {
   if (from == Phase::Import)
     for (const std::string &sentence :
          {giveUpNames(**module, request.noAssume), stopAfter(**module, request.stopAfter),
-          addInnerOutputs(**module, request.innerOutputs), findUnusedPattern(**module, "--disable", request.disabled)})
+          addInnerOutputs(**module, request.innerOutputs), findUnusedPattern(**module, "--disable", request.disabled),
+          findUnusedPattern(**module, "--precision", llvm::map_to_vector(request.nodePrecisions, [](StringRef text) {
+            return text.rsplit('=').first.str();
+          }))})
       if (!sentence.empty())
         return fail(kWrongUse, request.model + ": error: " + sentence);
   if (from == Phase::Import)

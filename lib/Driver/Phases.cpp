@@ -122,7 +122,9 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
       manager.addPass(conversion::createConvertGraphToPrimPass(convert));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    prim::buildPrimPipeline(manager.nest<func::FuncOp>(), {options.checkBounds, options.precision});
+    const SmallVector<std::string> ofNodes = list(options.nodePrecisions);
+    prim::buildPrimPipeline(manager.nest<func::FuncOp>(),
+                            {options.checkBounds, options.precision, {ofNodes.begin(), ofNodes.end()}});
     return;
   }
   case Phase::Fuse: {
@@ -160,6 +162,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     if (machine::getDevice(options.target) == machine::DeviceKind::Cuda)
       choose.gpus = list(options.variants);
     choose.allowTf32 = options.precision == "tf32";
+    choose.nodePrecisions = list(options.nodePrecisions);
     manager.addPass(codegen::createChooseSchedulePass(choose));
     return;
   }

@@ -163,6 +163,7 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
                  {"disable", toArray(request.disabled)},
                  {"stop-after", int64_t(request.stopAfter)},
                  {"precision", request.precision},
+                 {"node-precision", toArray(request.nodePrecisions)},
                  {"mode", isForCpus ? "default" : request.mode},
                  {"check-bounds", request.checkBounds}};
   // What depends on files or on measurements; these are not in the artifact.
@@ -193,6 +194,8 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
     flags.push_back("--check-bounds");
   if (request.precision != "f32")
     flags.push_back("--precision " + request.precision);
+  for (const std::string &text : request.nodePrecisions)
+    flags.push_back("--precision " + text);
   if (!request.quantize.empty()) {
     flags.push_back("--quantize " + request.quantize);
     flags.push_back("--calibrate-method " + request.calibrateMethod);
@@ -216,24 +219,25 @@ std::string tc::driver::hashModel(const std::string &path) {
 }
 
 std::string tc::driver::readOptions(CompileRequest &request) {
-  const std::pair<const char *, bool> ofCode[] = {{"--target", !request.targets.empty()},
-                                                  {"--cpu", !request.cpus.empty()},
-                                                  {"--gpu", !request.gpus.empty()},
-                                                  {"--dim", !request.dims.empty()},
-                                                  {"--shape", !request.shapes.empty()},
-                                                  {"--no-assume", !request.noAssume.empty()},
-                                                  {"--outputs", !request.innerOutputs.empty()},
-                                                  {"--disable", !request.disabled.empty()},
-                                                  {"--stop-after", request.stopAfter > 0},
-                                                  {"--custom-op", !request.customOps.empty()},
-                                                  {"--mode", request.mode != "default"},
-                                                  {"--tuning-db", !request.tuningDb.empty()},
-                                                  {"--precision", request.precision != "f32"},
-                                                  {"--quantize", !request.quantize.empty()},
-                                                  {"--check-bounds", request.checkBounds},
-                                                  {"--external-weights", request.externalWeights},
-                                                  {"--explain", request.explain},
-                                                  {"--compile-to", request.stopAtPhase}};
+  const std::pair<const char *, bool> ofCode[] = {
+      {"--target", !request.targets.empty()},
+      {"--cpu", !request.cpus.empty()},
+      {"--gpu", !request.gpus.empty()},
+      {"--dim", !request.dims.empty()},
+      {"--shape", !request.shapes.empty()},
+      {"--no-assume", !request.noAssume.empty()},
+      {"--outputs", !request.innerOutputs.empty()},
+      {"--disable", !request.disabled.empty()},
+      {"--stop-after", request.stopAfter > 0},
+      {"--custom-op", !request.customOps.empty()},
+      {"--mode", request.mode != "default"},
+      {"--tuning-db", !request.tuningDb.empty()},
+      {"--precision", request.precision != "f32" || !request.nodePrecisions.empty()},
+      {"--quantize", !request.quantize.empty()},
+      {"--check-bounds", request.checkBounds},
+      {"--external-weights", request.externalWeights},
+      {"--explain", request.explain},
+      {"--compile-to", request.stopAtPhase}};
   for (auto [option, given] : ofCode)
     if (given)
       return std::string("tc-compile: error: --refit takes options and code of the artifact, and ") + option +
@@ -259,7 +263,9 @@ std::string tc::driver::readOptions(CompileRequest &request) {
     isRead &= readList(*options, key, *list);
   // Of an artifact from before there were these options.
   request.stopAfter = unsigned(options->getInteger("stop-after").value_or(0));
-  isRead &= !options->get("disable") || readList(*options, "disable", request.disabled);
+  for (auto [key, list] :
+       {std::pair("disable", &request.disabled), std::pair("node-precision", &request.nodePrecisions)})
+    isRead &= !options->get(key) || readList(*options, key, *list);
   std::optional<StringRef> precision = options->getString("precision"), mode = options->getString("mode");
   std::optional<bool> checkBounds = options->getBoolean("check-bounds");
   if (!isRead || !precision || !mode || !checkBounds)

@@ -164,6 +164,8 @@ void Reproducer::setPhase(Phase phase) {
     for (const std::string &value : values)
       command.insert(command.end(), {option.str(), value});
   };
+  for (const std::string &text : request.nodePrecisions)
+    command.push_back("--precision=" + text);
   add("--target", {machine::stringifyTargetKind(target).str()});
   if (target == machine::TargetKind::Cuda)
     add("--gpu", request.gpus);

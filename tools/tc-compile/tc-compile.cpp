@@ -140,10 +140,16 @@ int main(int argc, char **argv) {
   list(option->type_name("NODE")->group("Output"));
 
   const char *numbers = "Numbers and checks";
-  option = app.add_option("--precision", request.precision);
-  option->type_name("TYPE")->group(numbers);
-  app.setChoices(option, "of f32 products: ",
-                 {"f32 (default)", "tf32 (as f32 on CPUs)", "bf16 (sums of f32)", "f16 (constants only)"});
+  option = app.add_option_function<std::vector<std::string>>("--precision", [&](const std::vector<std::string> &texts) {
+    for (const std::string &text : texts)
+      if (text.find('=') == std::string::npos)
+        request.precision = text;
+      else
+        request.nodePrecisions.push_back(text);
+  });
+  list(option->type_name("[NODE=]TYPE")->group(numbers));
+  app.setChoices(option, "of f32 products, or of those of some nodes (/layer3/*=f32): ",
+                 {"f32 (default)", "tf32 (GPUs)", "bf16 (sums of f32)", "f16 (constants)"});
   option = app.add_option("--quantize", request.quantize);
   option->type_name("TYPE")->group(numbers);
   app.setChoices(option, "products with constant weights in bytes, by data: ", {"int8"});

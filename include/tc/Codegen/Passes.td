@@ -16,7 +16,9 @@ def ChooseSchedulePass : Pass<"tc-choose-schedule", "::mlir::ModuleOp"> {
                  ListOption<"gpus", "gpus", "std::string",
                             "where that is GPUs: which, by name; none: those that an artifact has by default">,
                  Option<"allowTf32", "allow-tf32", "bool", "false",
-                        "where that is GPUs: products of f32 take the 11 significant bits of TF32">];
+                        "where that is GPUs: products of f32 take the 11 significant bits of TF32">,
+                 ListOption<"nodePrecisions", "node-precision", "std::string",
+                            "NODE=PRECISION, by name or pattern: of the products of some nodes">];
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::machine::MachineDialect"];
 }
 

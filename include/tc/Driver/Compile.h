@@ -46,6 +46,7 @@ struct CompileRequest {
   std::string tuningMachine; ///< whose records of it; empty: those of this machine
   unsigned tuningThreads = 0;
   std::string precision = "f32";
+  std::vector<std::string> nodePrecisions;  ///< NODE=PRECISION, by name or pattern; the last that names a node counts
   std::string quantize;                     ///< int8; empty: nothing is quantised
   std::vector<std::string> calibrate;       ///< .npz files
   std::string calibrateMethod = "minmax";   ///< as parseRangeRule reads it

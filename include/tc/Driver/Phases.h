@@ -55,6 +55,8 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
                            llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("of f32 products: f32, tf32, bf16 or f16 (prim)"),
                                 llvm::cl::init("f32")};
+  ListOption<std::string> nodePrecisions{*this, "node-precision",
+                                         llvm::cl::desc("NODE=PRECISION, of some nodes (prim, schedule)")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
   ListOption<std::string> disabled{*this, "disable", llvm::cl::desc("nodes that are not fused, by pattern (fuse)")};
   ListOption<std::string> variants{*this, "variants", llvm::cl::desc("machines by name, best last (kernel)")};

@@ -18,6 +18,7 @@
 #include "tc/Format/Json.h"
 #include "tc/Support/CommandLine.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -141,15 +142,16 @@ private:
       return value;
     }
     if (isList(option)) {
-      nlohmann::ordered_json list =
-          isOfNames(option) ? nlohmann::ordered_json::object() : nlohmann::ordered_json::array();
-      for (const std::string &text : results) {
-        const size_t at = text.find('=');
-        if (isOfNames(option))
-          list[text.substr(0, at)] = at == std::string::npos ? "" : text.substr(at + 1);
+      auto hasName = [](const std::string &text) { return text.find('=') != std::string::npos; };
+      if (isOfNames(option) && results.size() == 1 && !hasName(results.front()))
+        return results.front();
+      const bool haveNames = isOfNames(option) && std::all_of(results.begin(), results.end(), hasName);
+      nlohmann::ordered_json list = haveNames ? nlohmann::ordered_json::object() : nlohmann::ordered_json::array();
+      for (const std::string &text : results)
+        if (haveNames)
+          list[text.substr(0, text.rfind('='))] = text.substr(text.rfind('=') + 1);
         else
           list.push_back(text);
-      }
       return list;
     }
     option.capture_default_str();

@@ -32,8 +32,8 @@ std::string drawKernels(const std::vector<PictureKernel> &kernels);
 
 /// Rules for style elements: of the frame, its buttons and the rows that are found.
 extern const char *const kKernelPictureStyle;
-/// A script element, behind all frames. Zoom: buttons, double click, Ctrl and wheel; dragging moves; a click on a kernel
-/// shows its row.
+/// A script element, behind all frames. Zoom: buttons, double click, Ctrl and wheel; dragging moves; a click on a
+/// kernel shows its row.
 extern const char *const kKernelPictureScript;
 
 /// For &, <, > and quotes.

@@ -60,6 +60,28 @@ private:
   std::vector<std::unique_ptr<NodePattern>> patterns;
 };
 
+/// Values for nodes, each as PATTERN=VALUE: the last one counts whose pattern a node matches.
+class NodeValues {
+public:
+  explicit NodeValues(llvm::ArrayRef<std::string> texts) {
+    for (llvm::StringRef text : texts) {
+      auto [pattern, value] = text.rsplit('=');
+      values.emplace_back(std::make_unique<NodePattern>(pattern.str()), value.str());
+    }
+  }
+  llvm::StringRef find(llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef otherwise) const {
+    llvm::StringRef found = otherwise;
+    for (auto &[pattern, value] : values)
+      for (llvm::StringRef name : names)
+        if (pattern->matches(name))
+          found = value;
+    return found;
+  }
+
+private:
+  std::vector<std::pair<std::unique_ptr<NodePattern>, std::string>> values;
+};
+
 } // namespace tc
 
 #endif // TC_SUPPORT_NODEPATTERN_H

@@ -14,7 +14,9 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Disabled.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
+#include "tc/Dialect/TC/IR/NodeNames.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/NodePattern.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -105,12 +107,25 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     if (all.empty())
       all = machine::getDefaultGpus(&getContext());
     GpuLimits limits;
-    limits.allowsTf32 = allowTf32;
     for (machine::GpuAttr gpu : all) {
       limits.sharedBytes = std::min(limits.sharedBytes, gpu.getSharedBytesPerBlock());
       limits.hasWarpGroups |= gpu.hasMma(machine::MmaKind::WarpGroup);
     }
     return limits;
+  }
+
+  /// Whether all products of the region may take TF32.
+  bool allowsTf32(kernel::RegionOp region, const NodeValues &ofNodes) {
+    bool allows = allowTf32;
+    bool isFirst = true;
+    region.getBody().walk([&](Operation *op) {
+      if (!isa<prim::DotGeneralOp, prim::ConvOp>(op))
+        return;
+      const bool here = ofNodes.find(base::getNodeNames(op->getLoc()), allowTf32 ? "tf32" : "f32") == "tf32";
+      allows = here && (isFirst || allows);
+      isFirst = false;
+    });
+    return allows;
   }
 
   void runOnOperation() override {
@@ -119,9 +134,11 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
       getOperation().emitError() << "option gpus: " << llvm::toString(limits.takeError());
       return signalPassFailure();
     }
+    const NodeValues ofNodes(llvm::to_vector(nodePrecisions));
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
+      limits->allowsTf32 = allowsTf32(region, ofNodes);
       const RegionProblem problem(region, *limits);
       const SmallVector<Choice> choices = getChoices(problem, getTarget(region, target));
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });

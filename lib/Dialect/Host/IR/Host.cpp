@@ -8,6 +8,7 @@
 
 #include "tc/Dialect/Machine/IR/Condition.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/NodeNames.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/IR/Builders.h"
@@ -142,17 +143,7 @@ SmallVector<unsigned> tc::host::getSymbols(AffineExpr expr) {
   return symbols.takeVector();
 }
 
-SmallVector<StringRef> tc::host::getNodeNames(ArrayRef<Location> locs) {
-  llvm::SmallSetVector<StringRef, 4> names;
-  for (Location loc : locs)
-    loc->walk([&](Location inner) {
-      auto name = dyn_cast<NameLoc>(inner);
-      if (name && !name.getName().empty())
-        names.insert(name.getName().strref());
-      return name ? WalkResult::skip() : WalkResult::advance();
-    });
-  return names.takeVector();
-}
+SmallVector<StringRef> tc::host::getNodeNames(ArrayRef<Location> locs) { return base::getNodeNames(locs); }
 
 SmallVector<StringRef> tc::host::getNodeNames(Operation *op) {
   if (auto nodes = op->getAttrOfType<ArrayAttr>(kNodesAttr))

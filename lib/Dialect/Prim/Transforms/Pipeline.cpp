@@ -38,7 +38,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createTrimProductsPass());
   functions.addPass(createCanonicalizePrimPass());
   // Behind what looks for f32, composites above all; before constants fold for the last time.
-  functions.addPass(createRoundProductsPass({options.precision}));
+  functions.addPass(createRoundProductsPass({options.precision, llvm::to_vector(options.nodePrecisions)}));
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

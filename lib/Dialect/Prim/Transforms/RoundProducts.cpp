@@ -22,6 +22,8 @@
 #include "Dequantised.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/TC/IR/NodeNames.h"
+#include "tc/Support/NodePattern.h"
 
 namespace tc::prim {
 #define GEN_PASS_DEF_ROUNDPRODUCTSPASS
@@ -65,24 +67,15 @@ namespace {
 
 class Rounder {
 public:
-  Rounder(func::FuncOp func, Type to) : func(func), rewriter(func.getContext()), to(to) {}
+  Rounder(func::FuncOp func, Type to) : rewriter(func.getContext()), to(to) {}
 
-  void run() {
-    SmallVector<Operation *> products;
-    func.walk([&](Operation *op) {
-      if (isa<DotGeneralOp, ConvOp>(op) && isF32(op->getOperand(0)) && isF32(op->getOperand(1)) &&
-          isF32(op->getResult(0)))
-        products.push_back(op);
-    });
-    for (Operation *op : products)
-      for (OpOperand &operand : op->getOpOperands())
-        if (to.isBF16() ? isNarrowable(op) : isMadeOfConstants(operand.get()))
-          operand.set(rounded(operand.get()));
+  void round(Operation *product) {
+    for (OpOperand &operand : product->getOpOperands())
+      if (to.isBF16() ? isNarrowable(product) : isMadeOfConstants(operand.get()))
+        operand.set(rounded(operand.get()));
   }
 
 private:
-  static bool isF32(Value v) { return PrimBuilder::elementOf(v).isF32(); }
-
   /// `v` with elements of `to`.
   Value rounded(Value v) {
     Value &known = values[v];
@@ -107,24 +100,41 @@ private:
     return values[v] = ConvertOp::create(rewriter, v.getLoc(), v, to);
   }
 
-  func::FuncOp func;
   IRRewriter rewriter;
   Type to;
   DenseMap<Value, Value> values; ///< rounded
 };
+
+bool isPrecision(StringRef text) { return llvm::is_contained({"f32", "tf32", "bf16", "f16"}, text); }
 
 struct RoundProductsPass : public tc::prim::impl::RoundProductsPassBase<RoundProductsPass> {
   using RoundProductsPassBase::RoundProductsPassBase;
 
   void runOnOperation() override {
     Builder b(&getContext());
-    if (precision == "bf16")
-      Rounder(getOperation(), b.getBF16Type()).run();
-    else if (precision == "f16")
-      Rounder(getOperation(), b.getF16Type()).run();
-    else if (precision != "f32" && precision != "tf32") {
+    if (!isPrecision(precision)) {
       getOperation().emitError("precision=") << precision << " is none of f32, tf32, bf16, f16";
-      signalPassFailure();
+      return signalPassFailure();
+    }
+    const NodeValues ofNodes(llvm::to_vector(nodePrecisions));
+    auto isF32 = [](Value v) { return PrimBuilder::elementOf(v).isF32(); };
+    SmallVector<Operation *> products;
+    getOperation().walk([&](Operation *op) {
+      if (isa<DotGeneralOp, ConvOp>(op) && isF32(op->getOperand(0)) && isF32(op->getOperand(1)) &&
+          isF32(op->getResult(0)))
+        products.push_back(op);
+    });
+    Rounder toBF16(getOperation(), b.getBF16Type()), toF16(getOperation(), b.getF16Type());
+    for (Operation *product : products) {
+      const StringRef type = ofNodes.find(base::getNodeNames(product->getLoc()), precision);
+      if (!isPrecision(type)) {
+        product->emitError("node-precision=") << type << " is none of f32, tf32, bf16, f16";
+        return signalPassFailure();
+      }
+      if (type == "bf16")
+        toBF16.round(product);
+      else if (type == "f16")
+        toF16.round(product);
     }
   }
 };

@@ -44,6 +44,7 @@ struct PrimPipelineOptions {
   bool checkBounds = false;
   /// Of products of f32, see tc-round-products.
   std::string precision = "f32";
+  std::vector<std::string> nodePrecisions = {};
 };
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
 /// order has reasons, which stand in Pipeline.cpp.

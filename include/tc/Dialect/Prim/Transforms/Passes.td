@@ -94,6 +94,7 @@ def RoundProductsPass : Pass<"tc-round-products", "::mlir::func::FuncOp"> {
   let summary = "Operands of f32 products rounded to bf16, or constant ones to f16";
   let options = [
     Option<"precision", "precision", "std::string", "\"f32\"", "f32 and tf32: nothing; bf16; f16">,
+    ListOption<"nodePrecisions", "node-precision", "std::string", "NODE=PRECISION, by name or pattern: of some nodes; the last counts">,
   ];
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
