@@ -6,7 +6,6 @@
 
 #include "InnerOutputs.h"
 
-#include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Support/NodePattern.h"
 #include "tc/Support/Suggest.h"
 
@@ -34,11 +33,19 @@ static std::string describeUnused(const NodePattern &pattern, graph::FuncOp main
          "; tc-compile --compile-to=import -o - shows their names, and * is any text";
 }
 
-static graph::FuncOp findMain(ModuleOp module) {
-  graph::FuncOp main;
+graph::FuncOp tc::driver::findMain(ModuleOp module) {
   for (graph::FuncOp function : module.getOps<graph::FuncOp>())
-    main = function.isPublic() && !main ? function : main;
-  return main;
+    if (function.isPublic())
+      return function;
+  return nullptr;
+}
+
+void tc::driver::setResults(graph::FuncOp main, ArrayRef<Value> values, ArrayRef<Attribute> attrs) {
+  Builder b(main.getContext());
+  Operation *yield = main.getBody().front().getTerminator();
+  yield->setOperands(values);
+  main.setFunctionType(b.getFunctionType(main.getArgumentTypes(), TypeRange(yield->getOperandTypes())));
+  main.setResAttrsAttr(b.getArrayAttr(attrs));
 }
 
 /// The outputs of a graph, with their attributes, to which values of nodes are added under names that differ.
@@ -63,12 +70,7 @@ public:
     attrs.push_back(b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr(unique))));
   }
   size_t size() const { return values.size(); }
-  void apply() {
-    Operation *yield = main.getBody().front().getTerminator();
-    yield->setOperands(values);
-    main.setFunctionType(b.getFunctionType(main.getArgumentTypes(), TypeRange(yield->getOperandTypes())));
-    main.setResAttrsAttr(b.getArrayAttr(attrs));
-  }
+  void apply() { setResults(main, values, attrs); }
 
 private:
   graph::FuncOp main;
@@ -159,6 +161,8 @@ std::string tc::driver::stopAfter(ModuleOp module, unsigned count) {
 }
 
 std::string tc::driver::findUnusedPattern(ModuleOp module, StringRef option, ArrayRef<std::string> patterns) {
+  if (patterns.empty())
+    return "";
   const NodePatterns all(patterns);
   std::vector<std::string> names;
   module.walk([&](graph::NodeOp node) {

@@ -7,10 +7,18 @@
 #ifndef TC_LIB_DRIVER_INNEROUTPUTS_H
 #define TC_LIB_DRIVER_INNEROUTPUTS_H
 
+#include "tc/Dialect/Graph/IR/Graph.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include <string>
 
 namespace tc::driver {
+
+/// @main of a module of phase import; null: there is none.
+graph::FuncOp findMain(mlir::ModuleOp module);
+
+/// Makes `values` the outputs of a graph; `attrs`: a dictionary for each.
+void setResults(graph::FuncOp main, llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<mlir::Attribute> attrs);
 
 /// Of a module, from the first phase to the artifact, whose manifest has it as `inner_outputs`: how many of the last
 /// outputs are none of the model's own.

@@ -10,6 +10,7 @@
 
 #include "CalibrationData.h"
 #include "Compiler.h"
+#include "InnerOutputs.h"
 #include "QuantizeGraph.h"
 
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
@@ -18,10 +19,10 @@
 #include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Frontend/ONNX.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/NodePattern.h"
 #include "tc/Support/Suggest.h"
 
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/GlobPattern.h"
 
 #include <cmath>
 #include <cstring>
@@ -153,19 +154,16 @@ static std::string exclude(ProductGraph &graph, ArrayRef<std::string> patterns, 
   std::vector<std::string> names;
   for (Product &product : graph.products)
     names.push_back(product.node.getNodeName());
-  for (const std::string &text : patterns) {
-    bool isUsed = false;
-    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
+  const NodePatterns all(patterns);
+  for (const std::unique_ptr<NodePattern> &pattern : all.all()) {
     for (auto [i, name] : llvm::enumerate(names))
-      if (name == text || (glob && glob->match(name))) {
-        reasons[i] = "--quantize-exclude " + text;
-        isUsed = true;
+      if (pattern->matches(name)) {
+        reasons[i] = "--quantize-exclude " + pattern->text;
+        pattern->isUsed = true;
       }
-    if (!glob)
-      llvm::consumeError(glob.takeError());
-    if (!isUsed)
-      return "--quantize-exclude " + text + " names no product that could be quantised" + didYouMean(text, names) +
-             "; --explain lists them, and * is any text";
+    if (!pattern->isUsed)
+      return "--quantize-exclude " + pattern->text + " names no product that could be quantised" +
+             didYouMean(pattern->text, names) + "; --explain lists them, and * is any text";
   }
   return "";
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "QuantizeGraph.h"
+#include "InnerOutputs.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -17,13 +18,6 @@ using namespace tc::driver;
 static constexpr StringLiteral kOnnx = "ai.onnx";
 /// The first opset whose quantisations have an axis.
 static constexpr int64_t kAxisOpset = 13;
-
-graph::FuncOp tc::driver::findMain(ModuleOp module) {
-  for (graph::FuncOp function : module.getOps<graph::FuncOp>())
-    if (function.isPublic())
-      return function;
-  return nullptr;
-}
 
 //===--- finding products -----------------------------------------------------------------------------------------===//
 
@@ -368,7 +362,5 @@ void tc::driver::setOutputs(graph::FuncOp main, ArrayRef<Value> values, bool kee
     attrs.push_back(
         b.getDictionaryAttr(b.getNamedAttr(graph::kNameAttr, b.getStringAttr("quantize." + std::to_string(i)))));
   }
-  yield->setOperands(all);
-  main.setFunctionType(b.getFunctionType(main.getArgumentTypes(), TypeRange(yield->getOperandTypes())));
-  main.setResAttrsAttr(b.getArrayAttr(attrs));
+  setResults(main, all, attrs);
 }

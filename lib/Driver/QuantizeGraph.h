@@ -41,9 +41,6 @@ struct ProductGraph {
   std::vector<mlir::Value> values; ///< inputs of products, each once
 };
 
-/// @main of a module of phase import; null: there is none.
-graph::FuncOp findMain(mlir::ModuleOp module);
-
 /// Puts the products in `which` between quantisations; `scales` are of ProductGraph::values.
 void quantizeProducts(ProductGraph &graph, llvm::ArrayRef<ByteScale> scales, const llvm::BitVector &which);
 /// What each of the products in `which` computes with bytes, while everything else stays in f32.
