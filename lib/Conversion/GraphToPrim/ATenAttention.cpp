@@ -67,6 +67,16 @@ Value causalMask(PrimBuilder &b, Type type, AffineExpr queries, AffineExpr keys)
   return b.select(isSeen, b.splat(type, sizes, 0), b.splat(type, sizes, -INFINITY));
 }
 
+/// q k^T scale + mask of matrices in a batch. `mask`: of the scores' sizes, or null.
+Value emitScores(PrimBuilder &b, Value query, Value key, Value mask, double scale) {
+  const int64_t rank = b.rankOf(query);
+  const SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
+  Value scores =
+      DotGeneralOp::create(b, query, key, batch, batch, ArrayRef<int64_t>{rank - 1}, ArrayRef<int64_t>{rank - 1});
+  scores = b.binary<MulOp>(scores, scale);
+  return mask ? b.add(scores, mask) : scores;
+}
+
 /// softmax(q k^T scale + mask), of which weights are left out at random, times v; of matrices in a batch. `mask`: of
 /// the scores' sizes, or null.
 Value attendWithDropout(NodeContext &ctx, Value query, Value key, Value value, Value mask, double scale, double p) {
@@ -75,11 +85,7 @@ Value attendWithDropout(NodeContext &ctx, Value query, Value key, Value value, V
   const int64_t rank = b.rankOf(query);
   const SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
   auto wide = [&](Value x) { return b.convert(x, compute); };
-  Value scores = DotGeneralOp::create(b, wide(query), wide(key), batch, batch, ArrayRef<int64_t>{rank - 1},
-                                      ArrayRef<int64_t>{rank - 1});
-  scores = b.binary<MulOp>(scores, scale);
-  if (mask)
-    scores = b.add(scores, wide(mask));
+  Value scores = emitScores(b, wide(query), wide(key), mask ? wide(mask) : mask, scale);
   Value weights = SoftmaxOp::create(b, scores.getType(), scores, rank - 1, /*log=*/false);
   weights = applyDropout(b, weights, emitKept(ctx, getSizes(weights), p), p);
   Value y = DotGeneralOp::create(b, weights, wide(value), batch, batch, ArrayRef<int64_t>{rank - 1},
@@ -106,7 +112,9 @@ LogicalResult attention(NodeContext &ctx) {
       return ctx.invalid("query, key and value have two dims or more, but one is " + describe(v));
   if (c.flag("is_causal") && mask)
     return ctx.invalid("takes attn_mask or is_causal, not both");
-  if (c.flag("enable_gqa")) {
+  const bool isOfCPU = ctx.node().getOpType().starts_with("_scaled_dot_product_flash_attention_for_cpu");
+  if (c.flag("enable_gqa") ||
+      (isOfCPU && b.rankOf(query) == 4 && b.rankOf(key) == 4 && getSizes(query)[1] != getSizes(key)[1])) {
     if (b.rankOf(query) < 3 || b.rankOf(key) < 3 || b.rankOf(value) < 3)
       return ctx.invalid("enable_gqa asks for heads, which " + describe(query) + " lacks");
     const AffineExpr heads = getSizes(query)[b.rankOf(query) - 3];
@@ -191,8 +199,84 @@ LogicalResult attention(NodeContext &ctx) {
   }
   if (isBlind)
     y = b.select(b.broadcastTo(isBlind, sizes), b.binary<MulOp>(y, 0), y);
+  if (isOfCPU && ctx.isResultUsed(1)) {
+    // Of the scores, for who reads it: tc's gradient does not.
+    if (isCausal)
+      mask = b.broadcastTo(causalMask(b, compute, queries, keys), scores);
+    Value s = emitScores(b, *wideQuery, *wideKey, mask, scale);
+    Value most = b.reduce(ReduceKind::Max, s, {b.rankOf(s) - 1}, /*keepDims=*/true);
+    Value sum = b.reduce(ReduceKind::Sum, b.unary<ExpOp>(b.sub(s, b.broadcastTo(most, scores))), {b.rankOf(s) - 1});
+    (void)ctx.set(1, b.add(b.unary<LogOp>(sum), b.reshape(most, getSizes(sum))));
+  }
   y = b.convert(y, type);
   return ctx.result(isMatrix ? b.take(y, 0, 0) : y);
+}
+
+/// Of query, key and value [B, H, S, D]; keys and values may have fewer heads. The weights are computed anew from query
+/// and key, so that the forward operator need not keep anything.
+LogicalResult attentionBackward(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_out"), query = c.floats("query"), key = c.floats("key"),
+                   value = c.floats("value"), out = c.floats("out");
+  if (failed(g) || failed(query) || failed(key) || failed(value) || failed(out))
+    return failure();
+  for (Value v : {*g, *query, *key, *value, *out})
+    if (b.rankOf(v) != 4)
+      return ctx.invalid("takes tensors of rank 4, but got " + describe(v));
+  if (c.number("dropout_p", 0) != 0)
+    return ctx.unsupported("with dropout is not supported; compute attention by softmax and dropout");
+  const Type type = b.elementOf(*query), compute = b.accumulatorOf(type);
+  const Sizes q = getSizes(*query), k = getSizes(*key), v = getSizes(*value);
+  FailureOr<Value> keys = repeatHeads(ctx, *key, q[1], "the key"), values = repeatHeads(ctx, *value, q[1], "the value");
+  const Sizes result{q[0], q[1], q[2], v[3]}, scores{q[0], q[1], q[2], k[2]};
+  FailureOr<Value> fg = ctx.castSizes(b.convert(*g, compute), result),
+                   fy = ctx.castSizes(b.convert(*out, compute), result);
+  const std::optional<int64_t> depth = getConstantSize(q[3]);
+  if (failed(keys) || failed(values) || failed(fg) || failed(fy))
+    return failure();
+  if (!depth && !ctx.hasAttr("scale"))
+    return ctx.unsupported("with a head size that is not known is not supported; export the model with a static head "
+                           "size, or give scale");
+  const double scale = c.number("scale", depth && *depth ? 1 / std::sqrt(double(*depth)) : 1);
+  auto wide = [&](Value x) { return b.convert(x, compute); };
+  Value fq = wide(*query), fk = wide(*keys), fv = wide(*values), mask;
+  if (Value given = c.tensor("attn_mask")) {
+    FailureOr<Value> added = additiveMask(ctx, given, compute);
+    FailureOr<Value> spread = failed(added) ? added : ctx.broadcastOnto(*added, scores);
+    if (failed(spread))
+      return failure();
+    mask = *spread;
+  }
+  if (c.flag("is_causal")) {
+    Value causal = b.broadcastTo(causalMask(b, compute, q[2], k[2]), scores);
+    mask = mask ? b.add(mask, causal) : causal;
+  }
+  const int64_t batch[] = {0, 1}, row[] = {2}, last[] = {3};
+  Value s = emitScores(b, fq, fk, mask, scale);
+  Value weights = SoftmaxOp::create(b, s.getType(), s, 3, /*log=*/false);
+  if (mask) { // queries that see nothing
+    Value most = b.reduce(ReduceKind::Max, mask, {3}, /*keepDims=*/true);
+    Value isBlind = b.broadcastTo(b.compare(CompareKind::EQ, most, -INFINITY), scores);
+    weights = b.select(isBlind, b.splatLike(weights, 0), weights);
+  }
+  Value ofValue = DotGeneralOp::create(b, weights, *fg, batch, batch, row, row);
+  Value inner = b.reduce(ReduceKind::Sum, b.mul(*fg, *fy), {3}, /*keepDims=*/true);
+  Value ofWeights = DotGeneralOp::create(b, *fg, fv, batch, batch, last, last);
+  Value ofScores = b.binary<MulOp>(b.mul(weights, b.sub(ofWeights, b.broadcastTo(inner, scores))), scale);
+  Value ofQuery = DotGeneralOp::create(b, ofScores, fk, batch, batch, last, row);
+  Value ofKey = DotGeneralOp::create(b, ofScores, fq, batch, batch, row, row);
+  auto shared = [&](Value x, const Sizes &sizes) { // what stands for several heads has their sum
+    if (sizes[1] != q[1]) {
+      const std::optional<int64_t> have = getConstantSize(sizes[1]), all = getConstantSize(q[1]);
+      x = b.reshape(x, {sizes[0], sizes[1], b.size(*all / *have), sizes[2], sizes[3]});
+      x = b.reduce(ReduceKind::Sum, x, {2});
+    }
+    return b.convert(x, type);
+  };
+  (void)ctx.set(0, b.convert(ofQuery, type));
+  (void)ctx.set(1, shared(ofKey, k));
+  return ctx.set(2, shared(ofValue, v));
 }
 
 } // namespace
@@ -205,6 +289,7 @@ void tc::populateATenAttention(OpRegistrar &onOp) {
         "_scaled_dot_product_efficient_attention.default", "_scaled_dot_product_cudnn_attention.default",
         "_scaled_dot_product_fused_attention_overrideable.default"})
     onOp(name, /*sinceVersion=*/1, attention, 3);
+  onOp("_scaled_dot_product_flash_attention_for_cpu_backward.default", /*sinceVersion=*/1, attentionBackward, 5);
   for (StringRef name : {"_native_multi_head_attention.default", "_transformer_encoder_layer_fwd.default"})
     onOp(
         name, /*sinceVersion=*/1,

@@ -13,28 +13,13 @@
 
 #include "tc/Dialect/Prim/Utils/Differentiate.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
 
 namespace {
-
-/// A tensor argument of a call that is written down, by its name there.
-using Given = std::pair<StringRef, Value>;
-
-/// Calls ATen's operator `type` with these tensors and attributes.
-FailureOr<SmallVector<Value>> callATen(NodeContext &ctx, StringRef type, ArrayRef<Given> tensors,
-                                       NamedAttrList attributes, size_t resultCount = 1) {
-  SmallVector<StringRef> names;
-  SmallVector<Value> values;
-  for (const auto &[name, value] : tensors)
-    if (value) {
-      names.push_back(name);
-      values.push_back(value);
-    }
-  attributes.set("arg_names", ctx.b.getStrArrayAttr(names));
-  return ctx.emitOperator(type, ctx.opset(), values, attributes.getAttrs(), resultCount, "aten");
-}
 
 /// The gradient of y, whose own one is g, with respect to each of `xs`. What `constants` are computed from does not
 /// count.
@@ -75,7 +60,7 @@ NodeHandler gradientOf(const Gradient &gradient) {
     Value g = c.tensor("grad_output") ? c.tensor("grad_output") : c.tensor("grad_out");
     if (!g)
       return ctx.invalid("argument \"grad_output\" is missing");
-    SmallVector<Given> tensors;
+    SmallVector<TensorArgument> tensors;
     SmallVector<Value> xs, constants;
     for (const char *name : gradient.wanted) {
       FailureOr<Value> x = c.floats(name);
@@ -89,11 +74,8 @@ NodeHandler gradientOf(const Gradient &gradient) {
         constants.push_back(other);
         tensors.push_back({name, other});
       }
-    for (StringRef of : {"self_is_result", "is_result"})
-      if (c.flag(of))
-        return ctx.unsupported("of the forward operator's result is not supported");
     NamedAttrList attributes(ctx.node().getAttrs());
-    for (StringRef own : {"arg_names", "output_mask", "self_is_result", "is_result"})
+    for (StringRef own : {"arg_names", "output_mask", "is_target"})
       attributes.erase(own);
     FailureOr<SmallVector<Value>> y = callATen(ctx, gradient.forward, tensors, attributes);
     if (failed(y))
@@ -109,7 +91,9 @@ NodeHandler gradientOf(const Gradient &gradient) {
 }
 
 /// A movement: of a tensor of sizes `input_size` or `input_sizes`, whatever it holds.
-NodeHandler movementOf(std::string forward, std::string sizesName) {
+/// `renamed`: arguments that the forward operator calls otherwise.
+NodeHandler movementOf(std::string forward, std::string sizesName,
+                       std::vector<std::pair<const char *, const char *>> renamed = {}) {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
     PrimBuilder &b = ctx.b;
@@ -123,7 +107,10 @@ NodeHandler movementOf(std::string forward, std::string sizesName) {
     NamedAttrList attributes(ctx.node().getAttrs());
     for (StringRef own : {StringRef("arg_names"), StringRef(sizesName)})
       attributes.erase(own);
-    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, Given{"self", x}, attributes);
+    for (auto [from, to] : renamed)
+      if (Attribute value = attributes.erase(from))
+        attributes.set(to, value);
+    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, TensorArgument{"self", x}, attributes);
     if (failed(y))
       return failure();
     FailureOr<SmallVector<Value>> gradient = differentiate(ctx, (*y)[0], g, x, {});
@@ -187,7 +174,7 @@ NodeHandler adaptivePool(StringRef forward, int64_t spatial) {
     }
     NamedAttrList attributes;
     attributes.set("output_size", ctx.b.getDenseI64ArrayAttr(sizes));
-    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, Given{"self", *x}, attributes);
+    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, TensorArgument{"self", *x}, attributes);
     if (failed(y))
       return failure();
     FailureOr<SmallVector<Value>> gradient = differentiate(ctx, (*y)[0], *g, *x, {});
@@ -458,6 +445,183 @@ LogicalResult dropout(NodeContext &ctx) {
   return ctx.result(b.binary<MulOp>(b.mul(*g, *fitting), c.number("scale", 1)));
 }
 
+/// elu, and of its result where that took the operand's place.
+LogicalResult elu(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), x = c.floats("self_or_result");
+  if (failed(g) || failed(x))
+    return failure();
+  Type type = b.elementOf(*x), wide = b.accumulatorOf(type);
+  Value operands[] = {b.convert(*g, wide), b.convert(*x, wide)};
+  if (failed(ctx.broadcastTogether(operands)))
+    return failure();
+  const double alpha = c.number("alpha", 1), scale = c.number("scale", 1), inner = c.number("input_scale", 1);
+  Value below = c.flag("is_result")
+                    ? b.binary<MulOp>(b.binary<AddOp>(operands[1], alpha * scale), inner)
+                    : b.binary<MulOp>(b.unary<ExpOp>(b.binary<MulOp>(operands[1], inner)), alpha * scale * inner);
+  Value slope = b.select(b.compare(CompareKind::LE, operands[1], 0), below, b.splatLike(below, scale));
+  return ctx.result(b.convert(b.mul(operands[0], slope), type));
+}
+
+/// The sign of the result is the operand's: it may be either.
+LogicalResult leakyRelu(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), x = c.floats("self");
+  if (failed(g) || failed(x))
+    return failure();
+  Type type = b.elementOf(*x), wide = b.accumulatorOf(type);
+  Value operands[] = {b.convert(*g, wide), b.convert(*x, wide)};
+  if (failed(ctx.broadcastTogether(operands)))
+    return failure();
+  Value below = b.binary<MulOp>(operands[0], c.number("negative_slope", 0.01));
+  return ctx.result(b.convert(b.select(b.compare(CompareKind::GT, operands[1], 0), operands[0], below), type));
+}
+
+/// _prelu_kernel_backward: of the operand, and of a weight for each element.
+LogicalResult prelu(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), x = c.floats("self"), w = c.floats("weight");
+  if (failed(g) || failed(x) || failed(w))
+    return failure();
+  Value operands[] = {*g, *x, b.convert(*w, b.elementOf(*x))};
+  if (failed(ctx.broadcastTogether(operands)))
+    return failure();
+  Value isAbove = b.compare(CompareKind::GT, operands[1], 0), zero = b.splatLike(operands[0], 0);
+  (void)ctx.set(1, b.select(isAbove, zero, b.mul(operands[0], operands[1])));
+  return ctx.result(b.select(isAbove, operands[0], b.mul(operands[0], operands[2])));
+}
+
+/// _cdist_backward: of x1 [.., P, M]. Rows that are equal get 0.
+LogicalResult rowDistances(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), x1 = c.floats("x1"), x2 = c.floats("x2"), y = c.floats("cdist");
+  if (failed(g) || failed(x1) || failed(x2) || failed(y))
+    return failure();
+  const int64_t rank = b.rankOf(*x1);
+  if (rank < 2 || b.rankOf(*x2) != rank || b.rankOf(*g) != rank || b.rankOf(*y) != rank)
+    return ctx.invalid("takes tensors of one rank, 2 or more");
+  Type type = b.elementOf(*x1), wide = b.accumulatorOf(type);
+  Value v[] = {b.unsqueeze(b.convert(*x1, wide), rank - 1), b.unsqueeze(b.convert(*x2, wide), rank - 2),
+               b.unsqueeze(b.convert(*g, wide), rank), b.unsqueeze(b.convert(*y, wide), rank)};
+  if (failed(ctx.broadcastTogether(v)))
+    return failure();
+  const double p = c.number("p", 2);
+  Value d = b.sub(v[0], v[1]), sign = b.unary<SignOp>(d), size = b.unary<AbsOp>(d), part;
+  if (p == 0)
+    part = b.splatLike(d, 0);
+  else if (p == 1)
+    part = sign;
+  else if (p == 2)
+    part = b.div(d, v[3]);
+  else if (std::isinf(p))
+    part = b.select(b.compare(CompareKind::EQ, size, v[3]), sign, b.splatLike(d, 0));
+  else
+    part = b.mul(sign, b.binary<PowOp>(b.div(size, v[3]), p - 1));
+  if (p != 1 && p != 0) {
+    Value isFlat = b.compare(CompareKind::EQ, v[3], 0);
+    if (p < 1)
+      isFlat = b.binary<OrOp>(isFlat, b.compare(CompareKind::EQ, d, 0));
+    part = b.select(isFlat, b.splatLike(d, 0), part);
+  }
+  Value sum = b.reduce(ReduceKind::Sum, b.mul(v[2], part), {rank - 1});
+  FailureOr<Value> fitting = ctx.castSizes(sum, getSizes(*x1));
+  return failed(fitting) ? failure() : ctx.result(b.convert(*fitting, type));
+}
+
+/// _fused_rms_norm_backward: of input and weight.
+LogicalResult rmsNorm(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_out"), x = c.floats("input"), rstd = c.floats("rstd");
+  std::optional<SmallVector<int64_t>> shape = c.integers("normalized_shape");
+  if (failed(g) || failed(x) || failed(rstd) || !shape || int64_t(shape->size()) > b.rankOf(*x))
+    return ctx.invalid("normalized_shape does not fit the input");
+  const Sizes sizes = getSizes(*x);
+  const int64_t rank = sizes.size(), first = rank - shape->size();
+  Type wide = b.accumulatorOf(b.elementOf(*x)), type = b.elementOf(*x);
+  auto spread = [&](Value v) -> FailureOr<Value> { return ctx.broadcastOnto(b.convert(v, wide), sizes); };
+  FailureOr<Value> fg = ctx.castSizes(b.convert(*g, wide), sizes), fr = spread(*rstd),
+                   fw = c.tensor("weight") ? spread(c.tensor("weight")) : FailureOr<Value>(Value());
+  if (failed(fg) || failed(fr) || failed(fw))
+    return failure();
+  SmallVector<int64_t> inner = llvm::to_vector(llvm::seq<int64_t>(first, rank)),
+                       outer = llvm::to_vector(llvm::seq<int64_t>(0, first));
+  Value normal = b.mul(b.convert(*x, wide), *fr), scaled = *fw ? b.mul(*fg, *fw) : *fg;
+  Value average = b.broadcastTo(b.mean(b.mul(scaled, normal), inner, /*keepDims=*/true), sizes);
+  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(b.mul(b.sub(scaled, b.mul(normal, average)), *fr), type))))
+    return failure();
+  return setSum(ctx, 1, b.mul(*fg, normal), outer, SizesRef(sizes).drop_front(first), type);
+}
+
+/// _weight_norm_interface_backward: of v and g.
+LogicalResult weightNorm(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> g = c.floats("grad_w"), v = c.floats("saved_v"), scale = c.floats("saved_g");
+  if (failed(g) || failed(v) || failed(scale))
+    return failure();
+  NamedAttrList attributes;
+  attributes.set("dim", ctx.b.getI64IntegerAttr(c.integer("dim", 0)));
+  FailureOr<SmallVector<Value>> y =
+      callATen(ctx, "_weight_norm_interface.default", {{"v", *v}, {"g", *scale}}, attributes);
+  FailureOr<SmallVector<Value>> gradients = failed(y) ? y : differentiate(ctx, (*y)[0], *g, {*v, *scale}, {});
+  if (failed(gradients))
+    return failure();
+  (void)ctx.set(0, (*gradients)[0]);
+  return ctx.set(1, (*gradients)[1]);
+}
+
+/// _embedding_bag_backward: of the table [num_weights, D]. Sums and means are the gradient of the forward operator,
+/// whose table does not count; of the largest, what it has saved says which rows those were.
+LogicalResult embeddingBag(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad"), indices = c.required("indices"), offsets = c.required("offsets"),
+                   largest = c.required("maximum_indices");
+  FailureOr<AffineExpr> rows = c.size("num_weights");
+  if (failed(g) || failed(indices) || failed(offsets) || failed(largest) || failed(rows))
+    return failure();
+  if (c.flag("scale_grad_by_freq"))
+    return ctx.unsupported("with scale_grad_by_freq is not supported");
+  if (b.rankOf(*g) != 2 || b.rankOf(*offsets) != 1)
+    return ctx.invalid("takes a matrix of gradients, but got " + describe(*g));
+  const Sizes sizes{*rows, getSizes(*g)[1]};
+  const int64_t mode = c.integer("mode", 0);
+  NamedAttrList attributes;
+  if (mode == 2) { // bags that are empty have -1
+    FailureOr<Value> at = ctx.castSizes(b.convert(*largest, b.getI64Type()), getSizes(*g));
+    if (failed(at))
+      return failure();
+    Value isEmpty = b.compare(CompareKind::LT, *at, 0);
+    attributes.set("dim", b.getI64IntegerAttr(0));
+    FailureOr<SmallVector<Value>> y = callATen(ctx, "scatter_add.default",
+                                               {{"self", b.splat(b.elementOf(*g), sizes, 0)},
+                                                {"index", b.select(isEmpty, b.splatLike(*at, 0), *at)},
+                                                {"src", b.select(isEmpty, b.splatLike(*g, 0), *g)}},
+                                               attributes);
+    return failed(y) ? failure() : ctx.result((*y)[0]);
+  }
+  Value table = b.convert(b.iota(b.getI64Type(), sizes, 0), b.elementOf(*g)); // no constant: those would be folded
+  for (StringRef name : {"mode", "padding_idx"})
+    if (Attribute value = ctx.attr(name))
+      attributes.set(name, value);
+  // As many bags as gradients: without a last offset that begins none.
+  Value starts = *offsets;
+  if (getSizes(starts)[0] != getSizes(*g)[0])
+    starts = b.sliceDim(starts, 0, b.size(0), getSizes(*g)[0]);
+  FailureOr<SmallVector<Value>> y = callATen(ctx, "_embedding_bag.default",
+                                             {{"weight", table},
+                                              {"indices", *indices},
+                                              {"offsets", starts},
+                                              {"per_sample_weights", c.tensor("per_sample_weights")}},
+                                             attributes);
+  FailureOr<SmallVector<Value>> gradient = failed(y) ? y : differentiate(ctx, (*y)[0], *g, table, {});
+  return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
+}
+
 } // namespace
 
 void tc::populateATenBackward(OpRegistrar &onOp) {
@@ -473,7 +637,6 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
       {"hardtanh_backward", "hardtanh.default", {"self"}},
       {"softplus_backward", "softplus.default", {"self"}},
       {"log_sigmoid_backward", "log_sigmoid.default", {"self"}},
-      {"leaky_relu_backward", "leaky_relu.default", {"self"}},
       {"logit_backward", "logit.default", {"self"}},
       {"glu_backward", "glu.default", {"self"}},
       {"softshrink_backward", "softshrink.default", {"self"}},
@@ -483,6 +646,8 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
       {"huber_loss_backward", "huber_loss.default", {"self"}, {"target"}},
       {"soft_margin_loss_backward", "soft_margin_loss.default", {"self"}, {"target"}},
       {"binary_cross_entropy_backward", "binary_cross_entropy.default", {"self"}, {"target", "weight"}},
+      {"multi_margin_loss_backward", "multi_margin_loss.default", {"self"}, {"target", "weight"}},
+      {"multilabel_margin_loss_backward", "multilabel_margin_loss_forward.default", {"self"}, {"target"}},
       {"nll_loss_backward", "nll_loss.default", {"self"}, {"target", "weight"}},
       {"nll_loss2d_backward", "nll_loss2d.default", {"self"}, {"target", "weight"}},
       {"grid_sampler_2d_backward", "grid_sampler_2d.default", {"input", "grid"}},
@@ -502,6 +667,7 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
     on((name + "_backward.default").str(), movementOf((name + ".default").str(), "input_size"));
   on("slice_backward.default", movementOf("slice.Tensor", "input_sizes"));
   on("select_backward.default", movementOf("select.int", "input_sizes"));
+  on("unfold_backward.default", movementOf("unfold.default", "input_sizes", {{"dim", "dimension"}}));
   on("diagonal_backward.default", movementOf("diagonal.default", "input_sizes"));
   on("convolution_backward.default", convolution);
   on("_adaptive_avg_pool2d_backward.default", adaptivePool("_adaptive_avg_pool2d.default", 2));
@@ -521,5 +687,12 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
   on("tanh_backward.default",
      ofResult([](PrimBuilder &b, Value g, Value y) { return b.mul(g, b.sub(b.splatLike(y, 1), b.mul(y, y))); }));
   on("threshold_backward.default", threshold);
+  on("elu_backward.default", elu);
+  on("leaky_relu_backward.default", leakyRelu);
+  on("_prelu_kernel_backward.default", prelu);
+  on("_cdist_backward.default", rowDistances);
+  on("_fused_rms_norm_backward.default", rmsNorm);
+  on("_weight_norm_interface_backward.default", weightNorm);
+  on("_embedding_bag_backward.default", embeddingBag);
   on("native_dropout_backward.default", dropout);
 }

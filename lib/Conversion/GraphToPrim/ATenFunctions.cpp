@@ -78,6 +78,21 @@ Value sign(PrimBuilder &b, Value x) {
   return b.select(b.compare(CompareKind::GT, x, 0), b.splatLike(x, 1), below);
 }
 
+/// The sign, of complex numbers z / |z| and 0 of 0.
+LogicalResult sgn(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  if (!b.isComplex(*self))
+    return ctx.result(sign(b, *self));
+  auto [real, imaginary] = splitComplex(b, *self);
+  Value size = emitHypot(b, real, imaginary), isZero = b.compare(CompareKind::EQ, size, 0);
+  auto part = [&](Value v) { return b.select(isZero, b.splatLike(v, 0), b.div(v, size)); };
+  return ctx.result(joinComplex(b, part(real), part(imaginary)));
+}
+
 Value square(PrimBuilder &b, Value x) {
   if (b.elementOf(x).isInteger(1)) // a power of an integer
     x = b.convert(x, b.getI64Type());
@@ -702,7 +717,8 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"ceil.default"}, oneOp<CeilOp>(Of::Unchanged));
   on({"trunc.default", "fix.default"}, oneOp<TruncOp>(Of::Unchanged));
   on({"round.default", "round.decimals"}, roundTo);
-  on({"sign.default", "sgn.default"}, ofAny(sign));
+  on({"sign.default"}, ofAny(sign));
+  on({"sgn.default"}, sgn, true);
   on({"signbit.default"}, ofAny(isSigned));
   on({"isnan.default"}, ofAny(isNan));
   on({"isinf.default"}, ofAny(isInf));
@@ -728,6 +744,12 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"softshrink.default"}, activation(softShrink));
   on({"hardshrink.default"}, activation(hardShrink));
   on({"log_sigmoid.default"}, activation(logSigmoid));
+  on({"log_sigmoid_forward.default"}, [](NodeContext &ctx) -> LogicalResult {
+    // exp(-|x|) for the gradient, which tc computes from x.
+    if (Value x = Call(ctx).tensor("self"); x && ctx.b.isFloat(x) && ctx.isResultUsed(1))
+      (void)ctx.set(1, ctx.b.unary<ExpOp>(ctx.b.unary<NegOp>(ctx.b.unary<AbsOp>(x))));
+    return activation(logSigmoid)(ctx);
+  });
   on({"rrelu.default"}, [](NodeContext &ctx) -> LogicalResult {
     return activation(Call(ctx).flag("training") ? randomLeakyRelu : meanLeakyRelu)(ctx);
   });

@@ -756,7 +756,8 @@ LogicalResult embeddingBag(NodeContext &ctx) {
     Value sums = ScatterNDOp::create(b, base.getType(), base, b.unsqueeze(bag, 1), values, asAttr(b, kind));
     return b.sliceDim(sums, 0, b.size(0), bags);
   };
-  Value counts = b.broadcastInDims(into(b.splat(wide, {all}, 0), b.splat(wide, {n}, 1), ReduceKind::Sum), out, {0});
+  Value count = into(b.splat(wide, {all}, 0), b.splat(wide, {n}, 1), ReduceKind::Sum);
+  Value counts = b.broadcastInDims(count, out, {0});
   Value result;
   if (mode == 2) {
     result = into(neutral(b, b.splat(wide, {all, d}, 0), ReduceKind::Max), rows, ReduceKind::Max);
@@ -765,6 +766,31 @@ LogicalResult embeddingBag(NodeContext &ctx) {
     result = into(b.splat(wide, {all, d}, 0), rows, ReduceKind::Sum);
     if (mode == 1)
       result = b.div(result, b.binary<MaxOp>(counts, 1));
+  }
+  // For the gradient: the bag of each row, the rows of each bag, and for each column the row that is largest. Of the
+  // first two PyTorch leaves out what it does not read.
+  auto setSaved = [&](size_t i, Value v) {
+    if (!ctx.isResultUsed(i))
+      return;
+    auto declared = dyn_cast<RankedTensorType>(ctx.node()->getResult(i).getType());
+    v = b.convert(v, b.elementOf(*indices));
+    if (declared && declared.hasStaticShape() && declared.getShape() != b.typeOf(v).getShape())
+      v = b.splat(b.elementOf(v), b.sizes(declared.getShape()), 0);
+    (void)ctx.set(i, v);
+  };
+  setSaved(1, bag);
+  setSaved(2, b.convert(count, i64));
+  if (mode == 2 && ctx.isResultUsed(3)) {
+    Value inBag = b.pad(result, b.scalar(wide, 0), {b.size(0), b.size(0)}, {all, d});
+    Value isLargest = b.compare(CompareKind::EQ, rows, GatherOp::create(b, inBag, bag, 0));
+    Value place = b.select(isLargest, b.iota(i64, rowSizes, 0), b.broadcastTo(b.sizeValue(n), rowSizes));
+    Value first = into(b.broadcastTo(b.sizeValue(n), {all, d}), place, ReduceKind::Min);
+    Value isNone = b.compare(CompareKind::EQ, first, b.broadcastTo(b.sizeValue(n), out));
+    Value row = b.select(isNone, b.splatLike(first, 0), first);
+    Value list = b.concat({b.convert(*indices, i64), b.splat(i64, {b.size(1)}, 0)}, 0); // of no rows, too
+    setSaved(3, b.select(isNone, b.splatLike(first, -1), GatherOp::create(b, list, row, 0)));
+  } else {
+    setSaved(3, b.splat(i64, {bags}, 0));
   }
   return ctx.result(b.convert(result, type));
 }

@@ -907,12 +907,27 @@ LogicalResult tensorSolve(NodeContext &ctx) {
   return ctx.result(b.reshape(s.x, result));
 }
 
+/// What functions of PyTorch that raise errors are written as: the function, and this on what it tells.
+LogicalResult checkErrors(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> info = c.required("info");
+  if (failed(info))
+    return failure();
+  if (!isa<IntegerType>(b.elementOf(*info)))
+    return ctx.invalid("takes integers, but got " + describe(*info));
+  guardInfo(ctx, b.reshape(*info, {ctx.countElements(*info)}),
+            ctx.getString("api_name", "linalg") + ": a matrix is singular, or not positive-definite");
+  return success();
+}
+
 } // namespace
 
 void tc::populateATenLinalg(OpRegistrar &onOp) {
   auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
     onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
   };
+  on("_linalg_check_errors.default", checkErrors);
   on("det.default", det("self", /*hasFactors=*/false));
   on("linalg_det.default", det("A", /*hasFactors=*/false));
   on("_linalg_det.default", det("A", /*hasFactors=*/true));

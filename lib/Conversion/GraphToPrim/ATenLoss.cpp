@@ -319,6 +319,88 @@ LogicalResult crossEntropyLoss(NodeContext &ctx) {
   return c.rounded(*result, type);
 }
 
+/// Scores [C] or [N, C] as [N, C] in f32 or wider, and targets: one a row, or as many as scores.
+FailureOr<std::pair<Value, Value>> rowsAndTargets(Call &c, bool targetsAreRows) {
+  PrimBuilder &b = c.b;
+  FailureOr<Value> self = c.floats("self"), target = c.required("target");
+  if (failed(self) || failed(target))
+    return failure();
+  const Sizes sizes = getSizes(*self);
+  if (sizes.empty() || sizes.size() > 2 || !isa<IntegerType>(b.elementOf(*target)))
+    return c.ctx.invalid("takes scores of one dim or two and classes as integers, but got " + describe(*self) +
+                         " and " + describe(*target));
+  const Sizes rows{sizes.size() == 2 ? sizes[0] : b.size(1), sizes.back()};
+  FailureOr<Value> classes = c.ctx.reshape(b.convert(*target, b.getI64Type()), targetsAreRows ? rows : Sizes{rows[0]});
+  if (failed(classes))
+    return failure();
+  return std::pair(b.reshape(b.convert(*self, b.accumulatorOf(b.elementOf(*self))), rows), *classes);
+}
+
+/// `loss` [N] of scores, reduced: of scores without a batch it is one number.
+LogicalResult reducedRows(Call &c, Value loss) {
+  Value self = c.tensor("self");
+  if (c.b.rankOf(self) == 1)
+    loss = c.b.reshape(loss, Sizes{});
+  return reduced(c, loss, c.b.elementOf(self));
+}
+
+/// The mean over classes of weight[target] * max(0, margin - x[target] + x[class])^p, of all but the target.
+LogicalResult multiMarginLoss(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  auto rows = rowsAndTargets(c, /*targetsAreRows=*/false);
+  if (failed(rows))
+    return failure();
+  auto [x, target] = *rows;
+  const Sizes sizes = getSizes(x);
+  const double p = c.number("p", 1);
+  if (p != 1 && p != 2)
+    return ctx.invalid("argument \"p\" is " + std::to_string(p) + "; it may be 1 or 2");
+  Value at = b.unsqueeze(target, 1);
+  Value own = GatherElementsOp::create(b, makeType(b.elementOf(x), {sizes[0], b.size(1)}), x, at, 1);
+  Value over = b.binary<AddOp>(b.sub(x, b.broadcastTo(own, sizes)), c.number("margin", 1));
+  over = b.binary<MaxOp>(over, 0);
+  if (p == 2)
+    over = b.mul(over, over);
+  if (c.tensor("weight")) {
+    FailureOr<Value> weight = ctx.castSizes(b.convert(c.tensor("weight"), b.elementOf(x)), {sizes[1]});
+    if (failed(weight))
+      return failure();
+    over = b.mul(over, b.broadcastInDims(GatherOp::create(b, *weight, target, 0), sizes, {0}));
+  }
+  Value isOwn = b.compare(CompareKind::EQ, b.iota(b.getI64Type(), sizes, 1), b.broadcastTo(at, sizes));
+  return reducedRows(c, b.mean(b.select(isOwn, b.splatLike(over, 0), over), {1}));
+}
+
+/// The sum over targets t (up to the first -1) and all other classes of max(0, 1 - x[t] + x[class]), over the number of
+/// classes; and which classes are targets.
+LogicalResult multilabelMarginLoss(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  auto rows = rowsAndTargets(c, /*targetsAreRows=*/true);
+  if (failed(rows))
+    return failure();
+  auto [x, target] = *rows;
+  const Type i64 = b.getI64Type();
+  const Sizes sizes = getSizes(x), pairs{sizes[0], sizes[1], sizes[1]}; // targets, classes
+  Value ended = b.convert(b.compare(CompareKind::LT, target, 0), i64);
+  ended = ScanOp::create(b, ended.getType(), ReduceKind::Sum, ended, 1, /*exclusive=*/false, /*reverse=*/false);
+  Value isListed = b.compare(CompareKind::EQ, ended, 0), at = b.select(isListed, target, b.splatLike(target, 0));
+  Value names =
+      b.binary<AndOp>(b.broadcastInDims(isListed, pairs, {0, 1}),
+                      b.compare(CompareKind::EQ, b.broadcastInDims(at, pairs, {0, 1}), b.iota(i64, pairs, 2)));
+  Value isTarget = b.reduce(ReduceKind::Or, names, {1});
+  Value own = GatherElementsOp::create(b, x.getType(), x, at, 1);
+  Value over = b.sub(b.broadcastInDims(x, pairs, {0, 2}), b.broadcastInDims(own, pairs, {0, 1}));
+  over = b.binary<MaxOp>(b.binary<AddOp>(over, 1), 0);
+  Value counts = b.binary<AndOp>(b.broadcastInDims(isListed, pairs, {0, 1}),
+                                 b.unary<NotOp>(b.broadcastInDims(isTarget, pairs, {0, 2})));
+  Value loss = b.reduce(ReduceKind::Sum, b.mean(b.select(counts, over, b.splatLike(over, 0)), {2}), {1});
+  if (ctx.isResultUsed(1))
+    (void)ctx.set(1, b.convert(b.reshape(isTarget, getSizes(c.tensor("target"))), b.elementOf(c.tensor("self"))));
+  return reducedRows(c, loss);
+}
+
 //===--- distances
 //----------------------------------------------------------------------------------------------------===//
 
@@ -518,12 +600,14 @@ void tc::populateATenLoss(OpRegistrar &onOp) {
       "nll_loss2d_forward.default"},
      negativeLogLikelihood);
   on({"cross_entropy_loss.default"}, crossEntropyLoss);
+  on({"multi_margin_loss.default"}, multiMarginLoss);
+  on({"multilabel_margin_loss.default", "multilabel_margin_loss_forward.default"}, multilabelMarginLoss);
   on({"cosine_similarity.default"}, cosineSimilarity);
   on({"pairwise_distance.default"}, pairwiseDistance);
   on({"cosine_embedding_loss.default"}, cosineEmbeddingLoss);
   on({"triplet_margin_loss.default"}, tripletMarginLoss);
   on({"dist.default"}, dist);
-  on({"cdist.default", "_cdist_forward.default"}, rowDistances);
+  on({"cdist.default", "_cdist_forward.default", "_euclidean_dist.default"}, rowDistances);
   onOp("pdist.default", 1, pairDistances);
   onOp("_pdist_forward.default", 1, pairDistances);
 }

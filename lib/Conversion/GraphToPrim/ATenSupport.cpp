@@ -376,6 +376,19 @@ FailureOr<AffineExpr> Call::size(StringRef name, std::optional<int64_t> otherwis
   return ctx.invalid("argument \"" + name + "\" is " + (attr ? "no integer" : "missing"));
 }
 
+FailureOr<SmallVector<Value>> tc::callATen(NodeContext &ctx, StringRef type, ArrayRef<TensorArgument> tensors,
+                                           NamedAttrList attributes, size_t resultCount) {
+  SmallVector<StringRef> names;
+  SmallVector<Value> values;
+  for (const auto &[name, value] : tensors)
+    if (value) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+  attributes.set("arg_names", ctx.b.getStrArrayAttr(names));
+  return ctx.emitOperator(type, ctx.opset(), values, attributes.getAttrs(), resultCount, "aten");
+}
+
 std::pair<Value, Value> tc::splitComplex(PrimBuilder &b, Value value) {
   int64_t rank = b.rankOf(value);
   Value parts = b.asParts(value);

@@ -167,6 +167,14 @@ private:
   llvm::StringMap<size_t> positions;
 };
 
+/// A tensor argument of a call that is written down, by its name there; null ones are absent.
+using TensorArgument = std::pair<llvm::StringRef, mlir::Value>;
+
+/// Calls ATen's operator `type`, name and overload, with these tensors and attributes.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> callATen(NodeContext &ctx, llvm::StringRef type,
+                                                         llvm::ArrayRef<TensorArgument> tensors,
+                                                         mlir::NamedAttrList attributes, size_t resultCount = 1);
+
 /// Real and imaginary part of a complex tensor, and the tensor of them.
 std::pair<mlir::Value, mlir::Value> splitComplex(PrimBuilder &b, mlir::Value value);
 mlir::Value joinComplex(PrimBuilder &b, mlir::Value real, mlir::Value imaginary);

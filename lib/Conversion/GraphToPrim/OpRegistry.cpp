@@ -65,6 +65,7 @@ const OpRegistry &OpRegistry::get() {
     populateATenDropout(aten);
     populateATenElementwise(aten);
     populateATenFakeQuantization(aten);
+    populateATenForeach(aten);
     populateATenFunctions(aten);
     populateATenIndexing(aten);
     populateATenLinalg(aten);

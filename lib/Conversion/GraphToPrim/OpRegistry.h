@@ -97,6 +97,7 @@ void populateATenCreation(OpRegistrar &onOp);
 void populateATenDropout(OpRegistrar &onOp);
 void populateATenElementwise(OpRegistrar &onOp);
 void populateATenFakeQuantization(OpRegistrar &onOp);
+void populateATenForeach(OpRegistrar &onOp);
 void populateATenFunctions(OpRegistrar &onOp);
 void populateATenIndexing(OpRegistrar &onOp);
 void populateATenLinalg(OpRegistrar &onOp);

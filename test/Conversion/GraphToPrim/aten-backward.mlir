@@ -32,10 +32,31 @@ graph.func @bias(%g: tensor<4x6xf32> {graph.name = "g"}, %x: tensor<4x6xf32> {gr
 
 // -----
 
-// ERROR: leaky_relu_backward.default (opset 10) of the forward operator's result is not supported
-graph.func @of_result(%g: tensor<4xf32> {graph.name = "g"}, %x: tensor<4xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {aten = 10 : i64}} {
-  %y = graph.node "aten":"leaky_relu_backward.default" opset 10(%g, %x) {arg_names = ["grad_output", "self"], negative_slope = 0.1, self_is_result = true} : (tensor<4xf32>, tensor<4xf32>) -> !tc.unknown
-  graph.yield %y : !tc.unknown
+// What has the result in the operand's place, too: it has the same sign.
+// CHECK-LABEL: func.func @of_result
+// CHECK: prim.select
+graph.func @of_result(%g: tensor<4xf32> {graph.name = "g"}, %x: tensor<4xf32> {graph.name = "x"}) -> tensor<4xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"leaky_relu_backward.default" opset 10(%g, %x) {arg_names = ["grad_output", "self"], negative_slope = 0.1, self_is_result = true} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  graph.yield %y : tensor<4xf32>
+}
+
+// -----
+
+// Lists: each tensor by the operator of one; the optimiser's step.
+// CHECK-LABEL: func.func @lists
+// CHECK-COUNT-2: prim.add
+// CHECK-NOT: prim.add
+graph.func @lists(%a: tensor<4xf32> {graph.name = "a"}, %b: tensor<2xf32> {graph.name = "b"}) -> (tensor<4xf32>, tensor<2xf32>) attributes {opsets = {aten = 10 : i64}} {
+  %y:2 = graph.node "aten":"_foreach_add.ScalarList" opset 10(%a, %b) {arg_names = ["self.0", "self.1"], self.count = 2, scalars = array<f64: 1.0, 2.0>} : (tensor<4xf32>, tensor<2xf32>) -> (tensor<4xf32>, tensor<2xf32>)
+  graph.yield %y#0, %y#1 : tensor<4xf32>, tensor<2xf32>
+}
+
+// -----
+
+// ERROR: _foreach_add.ScalarList (opset 10): argument "scalars" has fewer numbers than there are tensors
+graph.func @too_few(%a: tensor<4xf32> {graph.name = "a"}, %b: tensor<2xf32> {graph.name = "b"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {aten = 10 : i64}} {
+  %y:2 = graph.node "aten":"_foreach_add.ScalarList" opset 10(%a, %b) {arg_names = ["self.0", "self.1"], self.count = 2, scalars = array<f64: 1.0>} : (tensor<4xf32>, tensor<2xf32>) -> (!tc.unknown, !tc.unknown)
+  graph.yield %y#0, %y#1 : !tc.unknown, !tc.unknown
 }
 
 // -----

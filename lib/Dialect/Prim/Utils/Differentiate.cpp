@@ -377,14 +377,21 @@ void Rules::addIndexed() {
     return success();
   });
   on<GatherNDOp>([](Differentiator &d, GatherNDOp op, Value g) -> LogicalResult {
-    if (op.getBatchDims() != 0)
-      return d.fail("with batch dims");
     PrimBuilder &b = d.b;
     Value source = op.getSource(), indices = b.convert(op.getIndices(), b.getI64Type()), zeros = d.zero(source);
-    Sizes at = getSizes(indices), sizes = getSizes(source);
+    const size_t batch = op.getBatchDims();
+    Sizes at = getSizes(indices), sizes(SizesRef(getSizes(source)).drop_front(batch));
     sizes.resize(*getConstantSize(at.back()));
     Value wrapped = b.add(indices, b.broadcastTo(b.sizesValue(sizes), at));
     indices = b.select(b.compare(CompareKind::LT, indices, 0), wrapped, indices);
+    // Batch dims are indices like others, each its own.
+    SmallVector<Value> columns;
+    at.back() = b.size(1);
+    for (size_t dim = 0; dim < batch; ++dim)
+      columns.push_back(b.iota(b.getI64Type(), at, dim));
+    columns.push_back(indices);
+    if (batch)
+      indices = b.concat(columns, int64_t(at.size()) - 1);
     d.add(source, ScatterNDOp::create(b, zeros.getType(), zeros, indices, g,
                                       ReduceKindAttr::get(b.getContext(), ReduceKind::Sum)));
     return success();
