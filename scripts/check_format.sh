@@ -21,6 +21,9 @@ if [ $# -eq 0 ]; then
     exit 1
   fi
 fi
+for file in "${files[@]}"; do
+  [[ $file == *.@(h|c|cpp) ]] || die "$file is not C or C++"
+done
 if [ $fix = yes ]; then
   exec "$tool" -i "${files[@]}"
 fi

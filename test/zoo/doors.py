@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The same model through all doors: model.onnx, model.pt2 and model.pt of full exports.
 
-usage: doors.py BIN ZOO [--models NAME ...] [--doors onnx pt2 pt] [--cpu x86-64-v3] [--jobs 1] [--rounds 0]
+usage: doors.py BIN ZOO [--models NAME ...] [--doors onnx pt2 pt] [--cpu x86-64-v3] [--target cpu] [--jobs 1] [--rounds 0]
 
 ZOO is a folder that make_zoo.py made. Each archive must compile and agree with outputs.npz (max|a-b| <= 2e-5 max|b|) with one thread
 and with two; models of unknown sizes do so at three other sizes, too, whose references reference.py makes from model.onnx in float64.
 The table has the kernels and compile times (CPU seconds) of each door beside ONNX's: kernels may differ by 10 %, compile times by 1.2. Exit status 0:
 all that is right and within these; times count on a quiet machine alone, so they are told and fail nothing. --rounds N also times runs with one
-thread: N rounds in which the doors take turns, and the median over the rounds of each door's time beside ONNX's.
+thread, or on the GPU of --target cuda: N rounds in which the doors take turns, and the median over the rounds of each door's time beside ONNX's.
 """
 import argparse
 import json
@@ -43,6 +43,10 @@ def first_errors(text):
     return "; ".join(line[:100] for line in lines[:3]) or text[-200:]
 
 
+def target_of(options):
+    return ["--cpu", options.cpu] if options.target == "cpu" else ["--target", options.target]
+
+
 def other_sizes(options, name, folder):
     """[(what, inputs, outputs)] of models with unknown sizes."""
     sets = []
@@ -61,7 +65,7 @@ def test_door(options, folder, name, door, sets):
     """(kernels, seconds, sentence): an empty sentence where all is right."""
     source, shapes = os.path.join(options.zoo, name), [f"--shape={shape}" for shape in SHAPES.get(name, [])] if door == "pt" else []
     artifact, explain = os.path.join(folder, door + ".bin"), os.path.join(folder, door + ".json")
-    code, text, seconds = call(os.path.join(options.bin, "tc-compile"), os.path.join(source, "model." + door), "-o", artifact, "-q", "--cpu", options.cpu,
+    code, text, seconds = call(os.path.join(options.bin, "tc-compile"), os.path.join(source, "model." + door), "-o", artifact, "-q", *target_of(options),
                                "--jobs", options.jobs, f"--explain={explain}", *shapes)  # fmt: skip
     if code:
         return None, seconds, f"tc-compile exited with {code}: {first_errors(text)}"
@@ -69,8 +73,9 @@ def test_door(options, folder, name, door, sets):
         kernels = json.load(f)["kernel_count"]
     wrong = []
     for what, inputs, outputs in [("", os.path.join(source, "inputs.npz"), os.path.join(source, "outputs.npz")), *sets]:
-        for threads in (1, 2):
-            code, text, _ = call(os.path.join(options.bin, "tc-run"), artifact, "--inputs", inputs, "--expect", outputs, "--max-rel", MAX_REL, "--threads", threads)
+        for threads in (1, 2) if options.target == "cpu" else (1,):
+            code, text, _ = call(os.path.join(options.bin, "tc-run"), artifact, "--device", options.target, "--inputs", inputs, "--expect", outputs,
+                                 "--max-rel", MAX_REL, "--threads", threads)  # fmt: skip
             if code:
                 wrong.append(f"{what or 'as exported'}, {threads} threads: tc-run exited with {code}: {text[-200:]}")
     return kernels, seconds, "; ".join(wrong)
@@ -82,8 +87,8 @@ def time_runs(options, folder, name, doors):
     for i in range(options.rounds):
         times = {}
         for door in doors[i % len(doors) :] + doors[: i % len(doors)]:
-            code, text, _ = call(os.path.join(options.bin, "tc-run"), os.path.join(folder, door + ".bin"), "--inputs", inputs, "--threads", 1,
-                                 f"--benchmark={options.seconds}", "--json", "-")  # fmt: skip
+            code, text, _ = call(os.path.join(options.bin, "tc-run"), os.path.join(folder, door + ".bin"), "--device", options.target, "--inputs", inputs,
+                                 "--threads", 1, f"--benchmark={options.seconds}", "--json", "-")  # fmt: skip
             if code:
                 return f"tc-run exited with {code}: {text[-200:]}"
             times[door] = json.loads(text)["median_us"]
@@ -100,6 +105,7 @@ def main():
     parser.add_argument("--models", nargs="+")
     parser.add_argument("--doors", nargs="+", default=["onnx", "pt2", "pt"], choices=["onnx", "pt2", "pt"])
     parser.add_argument("--cpu", default="x86-64-v3")
+    parser.add_argument("--target", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each run that is timed")

@@ -6,6 +6,8 @@
 // On GPUs that have them warpgroups multiply (wgmma), which goes on while the threads fill the next slice; on others
 // warps do (ldmatrix, mma.sync), each tileM / warpsM x tileN / warpsN. The sums go through shared memory, so that the
 // epilogue computes and stores neighbours.
+// Or a warp of its own copies the slices by tensor maps (TMA), which a launch before writes, and the others wait for it
+// alone; then rows of TF32 are read while the slice before is multiplied.
 //
 // Tensor cores take 11 significant bits of f32 (TF32). `passes` = 3 gives f32's accuracy: x = high + low, and high high
 // + high low + low high are added up (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores",
@@ -24,6 +26,7 @@
 #include "GPU/Mma.h"
 
 #include "Common/EmitterHelpers.h"
+#include "GPU/Ring.h"
 #include "tc/Analysis/Access.h"
 #include "tc/Analysis/Convolution.h"
 
@@ -41,12 +44,18 @@ constexpr int64_t kMostPadding = 4;
 // Registers of a processor, and of a thread beside its sums; shared memory that a block takes beside its own.
 constexpr int64_t kRegisters = 65536, kOtherRegisters = 80, kReservedBytes = 1024;
 // Times in products of 16 bits, fitted to products of 1576 to 4096 rows on an H200: to write a result, to wait for a
-// slice, for a tile's first slices, to launch the kernel that adds up. Blocks of a processor that hide each other's
-// waits.
-constexpr double kWrite = 150, kSlice = 1.5e6, kBegin = 12e6, kSecondLaunch = 8e6;
+// slice, for a tile's first slices, to launch the kernel that adds up, or that writes tensor maps. Blocks of a
+// processor that hide each other's waits.
+constexpr double kWrite = 150, kSlice = 1.5e6, kBegin = 12e6, kSecondLaunch = 8e6, kMapsLaunch = 30e6;
+// For each step of K: what copying a row or column of a tile takes, by threads and by a warp of its own. What slices of
+// TF32 take where rows are rounded between products instead of beside them.
+constexpr double kCopy = 30, kTensorCopy = 26, kRoundsRows = 1.135;
 constexpr int64_t kMostResident = 4;
 // Rows from which on a launch writes an rhs along K: several tiles read the same columns.
 constexpr int64_t kWrittenRows = 512;
+// Tensor copies take up to five dims, two of which are a tile's, and boxes of up to 256 lines.
+constexpr size_t kMostBatchDims = 3;
+constexpr int64_t kMostBoxLines = 256;
 // Four slices of f32.
 constexpr double kFreeDepth = 128;
 
@@ -76,6 +85,7 @@ TiledOperand operandOf(const Product *p, bool isLhs, int64_t perPiece) {
       llvm::any_of(lines->batchStrides, [&](AffineExpr stride) { return !stride.isMultipleOf(perPiece); }))
     return operand;
   operand.input = lines->input;
+  operand.lines = TiledOperand::Lines{lines->stride, lines->batchStrides};
   operand.locate = [lines = *lines, along = operand.alongDepth](Emitter &e, ArrayRef<Index> batch, Value outer,
                                                                 Value depth) {
     Value offset = e.add(e.mul(along ? outer : depth, e.size(lines.stride)), along ? depth : outer);
@@ -270,6 +280,9 @@ void addPacking(MmaProblem &problem, const RegionProblem &region) {
   packed.alongDepth = true;
   packed.run = *depth;
   packed.input = *input;
+  packed.lines = TiledOperand::Lines{getAffineConstantExpr(*depth, context), {}};
+  if (!problem.batch.empty())
+    packed.lines->batchStrides = {getAffineConstantExpr(*columns * *depth, context)};
   packed.locate = [depth = *depth, columns = *columns](Emitter &e, ArrayRef<Index> batch, Value outer, Value inner) {
     Value line = outer;
     if (!batch.empty())
@@ -287,6 +300,12 @@ void addWrittenRhs(MmaProblem &problem, const RegionProblem &region) {
   TiledOperand written = problem.rhs;
   written.alongDepth = true;
   written.input = region.getOp().getInputs().size();
+  written.lines = TiledOperand::Lines{stride, {}};
+  AffineExpr batchStride = problem.N * stride;
+  for (AffineExpr size : llvm::reverse(problem.batch)) {
+    written.lines->batchStrides.insert(written.lines->batchStrides.begin(), prim::simplifySize(batchStride));
+    batchStride = batchStride * size;
+  }
   written.locate = [batchSizes = problem.batch, N = problem.N, stride](Emitter &e, ArrayRef<Index> batch, Value outer,
                                                                        Value depth) {
     Value line = outer;
@@ -373,7 +392,20 @@ static SharedTile makeTile(const TiledOperand &operand, int64_t outer, int64_t b
 MmaLayout::MmaLayout(const MmaProblem &p, MmaSchedule s)
     : lhs(makeTile(p.lhs, s.getTileM(), p.bytes())), rhs(makeTile(p.rhsOf(s), s.getTileN(), p.bytes())),
       stages(s.getStages()), stageBytes(lhs.size() + rhs.size()), lowBytes(s.getPasses() == 1 ? 0 : stageBytes),
-      sumsBytes(s.getTileM() * sumRowWords(s.getTileN()) * 4) {}
+      sumsBytes(s.getTileM() * sumRowWords(s.getTileN()) * 4),
+      barrierBytes(MmaProblem::hasMaps(s) ? Ring::barrierBytes(stages) : 0) {}
+
+bool tc::codegen::gpu::haveTensorCopies(const MmaProblem &p, MmaSchedule s) {
+  const MmaLayout layout(p, s);
+  const TiledOperand &rhs = p.rhsOf(s);
+  auto fits = [&](const TiledOperand &operand, const SharedTile &tile) {
+    return operand.lines && TileFiller::isAsync(operand, tile) && operand.lines->batchDims().size() <= kMostBatchDims &&
+           tile.lines() <= kMostBoxLines;
+  };
+  // Of no steps at all there is no map.
+  return prim::getConstantSize(p.K) && s.getPasses() == 1 && s.getTileM() % kGroupM == 0 &&
+         s.getTileM() / kGroupM * kGroupThreads == countThreads(s) && fits(p.lhs, layout.lhs) && fits(rhs, layout.rhs);
+}
 
 //===--- the strategy
 //-----------------------------------------------------------------------------------------------===//
@@ -417,11 +449,42 @@ public:
     FailureOr<MmaSchedule> best = failure();
     double least = std::numeric_limits<double>::infinity();
     const double processors = double(gpu.getMultiprocessors());
+    auto countTiles = [&](int64_t tileM, int64_t tileN) {
+      return batch * std::ceil(rows / double(tileM)) * std::ceil(columns / double(tileN));
+    };
+    auto consider = [&](const MmaSchedule::Params &params) {
+      const MmaSchedule s = params.get(region.getContext());
+      const int64_t sharedBytes = MmaLayout(p, s).sharedBytes(), threads = countThreads(s);
+      if (sharedBytes > region.getLimits().sharedBytes)
+        return;
+      // In the time of a product of 16 bits: what a tile's slices take, of which each waits for a barrier and its data
+      // while no other block goes on; what is written; what the first slices take to come; and further launches.
+      const int64_t tileM = s.getTileM(), tileN = s.getTileN();
+      const double tiles = countTiles(tileM, tileN), splits = double(s.getSplits()),
+                   slices = std::ceil(depth / splits * double(p.bytes()) / kLineBytes);
+      const double size = double(tileM * tileN), perProduct = double(p.bytes()) / 2 * (isExact ? 3 : 1);
+      const int64_t registers = tileM * tileN / threads * (isExact ? 3 : 1) + kOtherRegisters;
+      const double resident = std::clamp<double>(
+          std::min(gpu.getSharedBytes() / (sharedBytes + kReservedBytes), kRegisters / (registers * threads)), 1,
+          kMostResident);
+      const double turns = std::ceil(tiles * splits / processors);
+      const double copied = double(tileM + tileN) * (p.hasMaps(s) ? kTensorCopy : kCopy);
+      const double between = p.takesTf32(s) && !p.hasMaps(s) ? kRoundsRows : 1;
+      const double slice = std::max((size + copied) * between * kLineBytes / double(p.bytes()) * perProduct,
+                                    kSlice / std::min(resident, turns));
+      const double tile = slices * slice + size * kWrite * (splits > 1 ? 2 : 1);
+      const double cost = turns * tile + std::ceil(turns / resident) * kBegin + (splits > 1 ? kSecondLaunch : 0) +
+                          (p.hasMaps(s) ? kMapsLaunch : 0);
+      if (cost >= least)
+        return;
+      least = cost;
+      best = s;
+    };
     for (const Shape &s : isExact ? ArrayRef<Shape>(kExact) : ArrayRef<Shape>(kNarrow)) {
       // Few rows are for warps, which take no more, many for warpgroups.
       if (s.tileM < kGroupM ? rows > double(2 * kGroupM) : rows <= double(kFragmentM))
         continue;
-      const double tiles = batch * std::ceil(rows / s.tileM) * std::ceil(columns / s.tileN);
+      const double tiles = countTiles(s.tileM, s.tileN);
       // K is cut as long as processors are idle and a part is worth a tile's sums.
       int64_t splits = 1;
       while (tiles * splits * 2 <= processors && depth / (splits * 2) >= 512)
@@ -439,26 +502,12 @@ public:
       params.packsRhs = p.packing && !(isExact && p.rhs.alongDepth);
       params.lhsLaunch = p.image.has_value();
       params.rhsLaunch = p.writtenRhs && rows >= kWrittenRows && !(isExact && p.rhs.alongDepth && p.rhs.input);
-      const MmaSchedule schedule = params.get(region.getContext());
-      const int64_t sharedBytes = MmaLayout(p, schedule).sharedBytes(), threads = countThreads(schedule);
-      if (sharedBytes > region.getLimits().sharedBytes)
-        continue;
-      // In the time of a product of 16 bits: what a tile's slices take, of which each waits for a barrier and its data
-      // while no other block goes on; what is written; what the first slices take to come; and the launch that adds up.
-      const double size = double(s.tileM * s.tileN), perProduct = double(p.bytes()) / 2 * (isExact ? 3 : 1);
-      const int64_t registers = s.tileM * s.tileN / threads * (isExact ? 3 : 1) + kOtherRegisters;
-      const double resident = std::clamp<double>(
-          std::min(gpu.getSharedBytes() / (sharedBytes + kReservedBytes), kRegisters / (registers * threads)), 1,
-          kMostResident);
-      const double turns = std::ceil(tiles * splits / processors);
-      const double slice = std::max((size + 30.0 * (s.tileM + s.tileN)) * kLineBytes / double(p.bytes()) * perProduct,
-                                    kSlice / std::min(resident, turns));
-      const double tile = slices * slice + size * kWrite * (splits > 1 ? 2 : 1);
-      const double cost = turns * tile + std::ceil(turns / resident) * kBegin + (splits > 1 ? kSecondLaunch : 0);
-      if (cost >= least)
-        continue;
-      least = cost;
-      best = schedule;
+      consider(params);
+      if (s.tileM >= 2 * kGroupM) {
+        params.tensorCopies = true;
+        if (haveTensorCopies(p, params.get(region.getContext())))
+          consider(params);
+      }
     }
     return best;
   }
@@ -497,9 +546,18 @@ public:
       rhs.temporaries = {p.writtenType};
       launches.push_back(rhs);
     }
+    if (p.hasMaps(s)) {
+      Launch maps;
+      maps.suffix = "_maps";
+      maps.tasks = getAffineConstantExpr(1, context);
+      maps.device = deviceAttr(context, 2 * machine::kWarpThreads, 2 * kTensorMapBytes);
+      maps.temporaries = {prim::makeType(IntegerType::get(context, 8), {getAffineConstantExpr(kMapsBytes, context)})};
+      launches.push_back(maps);
+    }
     Launch products;
     products.tasks = prim::product(context, p.grid(s));
-    products.device = deviceAttr(context, countThreads(s), MmaLayout(p, s).sharedBytes());
+    products.device = deviceAttr(context, countThreads(s) + (p.hasMaps(s) ? kGroupThreads : 0),
+                                 MmaLayout(p, s).sharedBytes(), /*isAlone=*/p.hasMaps(s));
     products.doesWork = true;
     if (s.getSplits() > 1) {
       products.suffix = "_parts";
@@ -525,6 +583,8 @@ public:
       return emitMmaSums(p, s, e, begin);
     if (number == before)
       return emitMmaBlock(p, s, e, begin);
+    if (p.hasMaps(s) && number == before - 1)
+      return emitMmaMaps(p, s, e);
     p.image &&number == 0 ? emitMmaImage(p, e, begin) : emitMmaRhs(p, s, e, begin);
   }
 };

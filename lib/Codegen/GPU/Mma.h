@@ -55,25 +55,31 @@ struct MmaProblem {
   bool takesTf32(MmaSchedule schedule) const { return element.isF32() && schedule.getPasses() == 1; }
   /// The problem as the schedule has it.
   const MmaProblem &of(MmaSchedule schedule) const { return schedule.getLhsLaunch() && withImage ? *withImage : *this; }
-  /// Launches before the product's.
-  unsigned launchesBefore(MmaSchedule schedule) const { return image.has_value() + schedule.getRhsLaunch(); }
+  /// Launches before the product's, the last of which writes what tensor copies go by.
+  unsigned launchesBefore(MmaSchedule schedule) const {
+    return image.has_value() + schedule.getRhsLaunch() + hasMaps(schedule);
+  }
+  static bool hasMaps(MmaSchedule schedule) { return schedule.getTensorCopies(); }
   llvm::SmallVector<mlir::AffineExpr> grid(MmaSchedule schedule) const;
 };
 
 std::optional<MmaProblem> asMmaProblem(const RegionProblem &region);
 
+/// Threads of a block that multiply; of a warpgroup more a warp makes tensor copies.
 int64_t countThreads(MmaSchedule schedule);
 
 /// Shared memory of a block: a ring of stages, each a tile of both operands; the low parts of a stage's elements, where
 /// f32 is multiplied exactly; in the end the sums.
 struct MmaLayout {
   SharedTile lhs, rhs;
-  int64_t stages, stageBytes, lowBytes, sumsBytes;
+  int64_t stages, stageBytes, lowBytes, sumsBytes, barrierBytes;
 
   MmaLayout(const MmaProblem &problem, MmaSchedule schedule);
   int64_t depth() const { return lhs.depth; }
   int64_t ringBytes() const { return stages * stageBytes; }
-  int64_t sharedBytes() const { return std::max(ringBytes() + lowBytes, sumsBytes); }
+  /// Where the barriers of tensor copies lie, behind all else.
+  int64_t barriersAt() const { return std::max(ringBytes() + lowBytes, sumsBytes); }
+  int64_t sharedBytes() const { return barriersAt() + barrierBytes; }
 };
 
 /// Neighbouring columns that the epilogue takes at once.
@@ -85,9 +91,18 @@ inline constexpr int64_t kSumThreads = 256;
 inline constexpr int64_t kWriteThreads = 256, kWriteOuter = 128, kWriteDepth = kLineBytes / 4;
 llvm::SmallVector<mlir::AffineExpr> writeGrid(const MmaProblem &problem);
 
-/// The tasks of the launches that write operands.
+/// Whether tensor copies can fill such tiles of both operands.
+bool haveTensorCopies(const MmaProblem &problem, MmaSchedule schedule);
+/// Bytes of the tensor maps of both operands, which may begin anywhere.
+inline constexpr int64_t kMapsBytes = 3 * kTensorMapBytes;
+/// The first map in these bytes, and the one so many further on.
+mlir::Value firstMap(Emitter &e, mlir::Value maps);
+mlir::Value nextMap(Emitter &e, mlir::Value map, int64_t count);
+
+/// The tasks of the launches that write operands, and tensor maps.
 void emitMmaImage(const MmaProblem &problem, Emitter &e, mlir::Value block);
 void emitMmaRhs(const MmaProblem &problem, MmaSchedule schedule, Emitter &e, mlir::Value block);
+void emitMmaMaps(const MmaProblem &problem, MmaSchedule schedule, Emitter &e);
 /// The tasks of a block, and those of the launch that adds up.
 void emitMmaBlock(const MmaProblem &problem, MmaSchedule schedule, Emitter &e, mlir::Value block);
 void emitMmaSums(const MmaProblem &problem, MmaSchedule schedule, Emitter &e, mlir::Value block);

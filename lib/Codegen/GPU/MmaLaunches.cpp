@@ -84,3 +84,47 @@ void tc::codegen::gpu::emitMmaRhs(const MmaProblem &p, MmaSchedule s, Emitter &e
     inside ? e.ifThen(inside, store) : store();
   }
 }
+
+Value tc::codegen::gpu::firstMap(Emitter &e, Value maps) {
+  OpBuilder &b = e.builder();
+  const Value address = LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), maps);
+  const Value end = e.add(address, e.i64(kTensorMapBytes - 1));
+  const Value first = arith::AndIOp::create(b, e.loc(), end, e.i64(-kTensorMapBytes));
+  return LLVM::IntToPtrOp::create(b, e.loc(), maps.getType(), first);
+}
+Value tc::codegen::gpu::nextMap(Emitter &e, Value map, int64_t count) {
+  return LLVM::GEPOp::create(e.builder(), e.loc(), map.getType(), e.builder().getI8Type(), map,
+                             ArrayRef<LLVM::GEPArg>{int32_t(count * kTensorMapBytes)});
+}
+
+// A warp for each map. Chips whose products take no tensor copies need nothing.
+void tc::codegen::gpu::emitMmaMaps(const MmaProblem &p, MmaSchedule s, Emitter &e) {
+  OpBuilder &b = e.builder();
+  if (!e.gpu().hasMma(machine::MmaKind::WarpGroup))
+    return;
+  const Words w(e);
+  const MmaLayout layout(p, s);
+  const Value maps = firstMap(e, e.output(0)), shared = dynamicShared(e);
+  const Value warp = w.div(threadNumber(e), machine::kWarpThreads);
+  auto write = [&](int64_t number, const TiledOperand &operand, const SharedTile &tile) {
+    const AffineExpr inner = operand.alongDepth ? operand.depth : operand.outer,
+                     lines = operand.alongDepth ? operand.outer : operand.depth;
+    TensorMap map;
+    map.element = p.element;
+    map.address = e.address(e.input(*operand.input), p.element, e.i64(0));
+    map.sizes = {e.size(inner), e.size(lines)};
+    map.strides = {e.size(operand.lines->stride)};
+    map.box = {tile.perLine(), tile.lines()};
+    for (size_t dim : operand.lines->batchDims()) {
+      map.sizes.push_back(e.size(p.batch[dim]));
+      map.strides.push_back(e.size(operand.lines->batchStrides[dim]));
+      map.box.push_back(1);
+    }
+    const Value isMine = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, warp, w.constant(number));
+    e.ifThen(isMine, [&] {
+      writeTensorMap(e, nextMap(e, maps, number), sharedAt(e, shared, w.constant(number * kTensorMapBytes)), map);
+    });
+  };
+  write(0, p.lhs, layout.lhs);
+  write(1, p.rhsOf(s), layout.rhs);
+}

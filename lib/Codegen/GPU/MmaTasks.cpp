@@ -6,6 +6,7 @@
 
 #include "Common/EmitterHelpers.h"
 #include "GPU/Mma.h"
+#include "GPU/Ring.h"
 
 using namespace mlir;
 using namespace tc;
@@ -15,6 +16,9 @@ using namespace tc::codegen::gpu;
 namespace {
 
 constexpr int64_t kSteps = kLineBytes / kFragmentBytes; // of a slice
+constexpr int64_t kConsumersMeet = 1;                   // the barrier
+// Registers of a thread of 384, of which a processor has room for 168 each.
+constexpr int64_t kConsumerRegisters = 232, kProducerRegisters = 40;
 // What TF32 keeps of f32, and half of its last place.
 constexpr uint32_t kHighBits = 0xffffe000, kHalf = 0x1000;
 
@@ -81,6 +85,21 @@ private:
   Value warpColumn() const { return w.mul(w.rem(warp, warpsN()), warpN()); }
   Value sharedPlace(Value offset, int64_t more = 0) const { return sharedAt(e, shared, w.add(offset, more)); }
 
+  /// Of the threads that multiply.
+  void meet() const { p.hasMaps(s) ? meetAt(e, w.constant(kConsumersMeet), threads) : barrier(e); }
+  /// A warp copies, others multiply.
+  void emitRoles();
+  void copySlices(const Ring &ring) const;
+  SmallVector<Value> multiplySlices(const Ring &ring) const;
+  SmallVector<Value> loadRows(Value a) const;
+  void multiplyRowsByGroups(ArrayRef<Value> rows, Value b, MutableArrayRef<Value> sums) const;
+  struct Slices {
+    Value first, end; // i64
+  };
+  /// Of K, for the block's part.
+  Slices slices() const;
+  Value stageAt(Ring::Place place) const { return w.mul(place.slot, layout.stageBytes); }
+
   SmallVector<Value> multiplySlices();
   void multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const;
   void multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const;
@@ -122,10 +141,154 @@ BlockCode::BlockCode(const MmaProblem &p, MmaSchedule s, Emitter &e, Value numbe
 }
 
 void BlockCode::emit() {
-  const SmallVector<Value> sums = multiplySlices();
-  waitForCopies(e, 0);
-  barrier(e); // all slices have been read
-  finish(sums);
+  auto emitByThreads = [&] {
+    const SmallVector<Value> sums = multiplySlices();
+    waitForCopies(e, 0);
+    meet(); // all slices have been read
+    finish(sums);
+  };
+  if (!p.hasMaps(s))
+    emitByThreads();
+  else if (hasGroups)
+    emitRoles();
+  else // the copying warp has nothing to do
+    e.ifThen(w.less(thread, w.constant(threads)), emitByThreads);
+}
+
+BlockCode::Slices BlockCode::slices() const {
+  const Value all = e.size(prim::simplifySize(p.K.ceilDiv(layout.depth())));
+  const Value perSplit = e.divUnsigned(e.add(all, e.i64(s.getSplits() - 1)), e.i64(s.getSplits()));
+  const Value first = e.mul(split, perSplit), end = e.min(all, e.add(first, perSplit));
+  if (!p.hasMaps(s))
+    return {first, end};
+  // One at least, which is zero beyond K.
+  return {first, arith::MaxSIOp::create(e.builder(), e.loc(), end, e.add(first, e.i64(1)))};
+}
+
+void BlockCode::emitRoles() {
+  OpBuilder &b = e.builder();
+  const Ring ring = Ring::ofTensorCopies(e, sharedPlace(w.constant(layout.barriersAt())), layout.stages,
+                                         threads / machine::kWarpThreads);
+  auto isEqual = [&](Value x, int64_t y) -> Value {
+    return arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, x, w.constant(y));
+  };
+  e.ifThen(isEqual(thread, 0), [&] {
+    ring.init();
+    fenceBarriers(e);
+  });
+  barrier(e);
+  ifElse(
+      e, w.less(thread, w.constant(threads)),
+      [&] {
+        setRegisters(e, kConsumerRegisters, /*more=*/true);
+        const SmallVector<Value> sums = multiplySlices(ring);
+        meet(); // all slices have been read
+        finish(sums);
+      },
+      [&] {
+        setRegisters(e, kProducerRegisters, /*more=*/false);
+        e.ifThen(isEqual(warp, threads / machine::kWarpThreads), [&] { copySlices(ring); });
+      });
+}
+
+/// By a warp, of which lane 0 copies.
+void BlockCode::copySlices(const Ring &ring) const {
+  OpBuilder &b = e.builder();
+  const Value isFirst = w.less(lane, w.constant(1));
+  auto narrow = [&](Value x) -> Value { return arith::TruncIOp::create(b, e.loc(), b.getI32Type(), x); };
+  const Value lhsMap = firstMap(e, e.input(e.region().getInputs().size() + p.launchesBefore(s) - 1)),
+              rhsMap = nextMap(e, lhsMap, 1);
+  acquireTensorMap(e, lhsMap);
+  acquireTensorMap(e, rhsMap);
+  const Value row = narrow(rowBase), column = narrow(columnBase);
+  const Slices range = slices();
+  const Ring::Place begin = ring.begin();
+  e.loop(range.first, range.end, 1, {begin.slot, begin.lap}, [&](Index slice, ValueRange carried) {
+    const Ring::Place at{carried[0], carried[1]}, next = ring.next(at);
+    const Value depth = w.mul(narrow(slice.base), layout.depth());
+    ring.awaitEmpty(at);
+    const Value full = ring.expect(at, w.constant(layout.stageBytes), isFirst);
+    auto copy = [&](const TiledOperand &operand, const SharedTile &tile, Value map, Value outer, int64_t offset) {
+      for (int64_t panel = 0; panel < tile.panels(); ++panel) {
+        SmallVector<Value> position{operand.alongDepth ? depth : outer, operand.alongDepth ? outer : depth};
+        position[0] = w.add(position[0], panel * tile.perLine());
+        for (size_t dim : operand.lines->batchDims())
+          position.push_back(narrow(batch[dim].base));
+        copyBox(e, map, position, sharedPlace(stageAt(at), offset + panel * tile.panelBytes()), full, isFirst);
+      }
+    };
+    copy(p.lhs, layout.lhs, lhsMap, row, 0);
+    copy(p.rhsOf(s), layout.rhs, rhsMap, column, layout.lhs.size());
+    return SmallVector<Value>{next.slot, next.lap};
+  });
+}
+
+SmallVector<Value> BlockCode::multiplySlices(const Ring &ring) const {
+  OpBuilder &b = e.builder();
+  const Value zero = arith::ConstantOp::create(b, e.loc(), b.getF32FloatAttr(0));
+  const size_t count = warpM() / kFragmentM * (warpN() / kFragmentN) * 4;
+  SmallVector<Value> carried(count, zero);
+  const Slices range = slices();
+  auto lhsOf = [&](Ring::Place at) { return sharedPlace(stageAt(at)); };
+  auto rhsOf = [&](Ring::Place at) { return sharedPlace(stageAt(at), layout.lhs.size()); };
+  const Ring::Place begin = ring.begin();
+  if (takesRows()) {
+    // Rows of the next slice are read while this one is multiplied, and rounded when that is done: ptxas wants
+    // registers that warpgroups read written outside.
+    ring.awaitFull(begin);
+    carried.append(loadRows(lhsOf(begin)));
+    const size_t rowsCount = carried.size() - count;
+    carried.append({begin.slot, begin.lap});
+    carried = e.loop(e.add(range.first, e.i64(1)), range.end, 1, carried, [&](Index, ValueRange values) {
+      SmallVector<Value> sums(values.take_front(count));
+      const Ring::Place at{values[count + rowsCount], values[count + rowsCount + 1]}, next = ring.next(at);
+      multiplyRowsByGroups(roundedWords(llvm::to_vector(values.slice(count, rowsCount))), rhsOf(at), sums);
+      ring.awaitFull(next);
+      const SmallVector<Value> rows = loadRows(lhsOf(next));
+      waitForGroups(e, 0);
+      ring.release(at);
+      sums.append(rows);
+      sums.append({next.slot, next.lap});
+      return sums;
+    });
+    SmallVector<Value> sums(ArrayRef(carried).take_front(count));
+    multiplyRowsByGroups(roundedWords(ArrayRef(carried).slice(count, rowsCount)),
+                         rhsOf({carried[count + rowsCount], carried[count + rowsCount + 1]}), sums);
+    waitForGroups(e, 0);
+    return sums;
+  }
+  carried.append({begin.slot, begin.lap, begin.slot});
+  carried = e.loop(range.first, range.end, 1, carried, [&](Index slice, ValueRange values) {
+    SmallVector<Value> sums(values.take_front(count));
+    const Ring::Place at{values[count], values[count + 1]}, next = ring.next(at);
+    ring.awaitFull(at);
+    multiplyByGroups(lhsOf(at), rhsOf(at), sums, /*adds=*/true);
+    waitForGroups(e, 1); // the slice before has been multiplied
+    ring.release({values[count + 2], Value()},
+                 arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ne, slice.base, range.first));
+    sums.append({next.slot, next.lap, at.slot});
+    return sums;
+  });
+  waitForGroups(e, 0);
+  carried.truncate(count);
+  return carried;
+}
+
+/// The warp's rows of a slice, kSteps fragments.
+SmallVector<Value> BlockCode::loadRows(Value a) const {
+  SmallVector<Value> words;
+  for (int64_t step = 0; step < kSteps; ++step)
+    words.append(loadFragment(e, layout.lhs, a, warpRow(), step, /*byLines=*/true));
+  return words;
+}
+
+void BlockCode::multiplyRowsByGroups(ArrayRef<Value> rows, Value b, MutableArrayRef<Value> sums) const {
+  const Value bTile = describe(e, layout.rhs, b);
+  beginGroup(e);
+  for (int64_t step = 0; step < kSteps; ++step)
+    multiplyRows(e, p.element, s.getTileN(), rows.slice(step * rows.size() / kSteps, rows.size() / kSteps),
+                 atStep(e, layout.rhs, bTile, step), /*bIsTransposed=*/false, sums);
+  endGroup(e);
 }
 
 SmallVector<Value> BlockCode::multiplySlices() {
@@ -134,10 +297,8 @@ SmallVector<Value> BlockCode::multiplySlices() {
       rhs(e, p.rhsOf(s), layout.rhs, batch, columnBase, threads, p.takesTf32(s));
   const std::pair<const TileFiller *, int64_t> fillers[] = {{&lhs, 0}, {&rhs, layout.lhs.size()}};
   const int64_t ahead = s.getStages() - 1;
-  // Slices [firstSlice, endSlice) of K.
-  const Value all = e.size(prim::simplifySize(p.K.ceilDiv(layout.depth())));
-  const Value perSplit = e.divUnsigned(e.add(all, e.i64(s.getSplits() - 1)), e.i64(s.getSplits()));
-  const Value firstSlice = e.mul(split, perSplit), endSlice = e.min(all, e.add(firstSlice, perSplit));
+  const Slices range = slices();
+  const Value firstSlice = range.first, endSlice = range.end;
   // Past the last slice it is computed again, and not read.
   const Value last = arith::MaxSIOp::create(b, e.loc(), e.sub(endSlice, e.i64(1)), e.i64(0));
   auto depthOf = [&](Value slice) { return e.mul(slice, e.i64(layout.depth())); };
@@ -177,7 +338,7 @@ SmallVector<Value> BlockCode::multiplySlices() {
   const bool rounds = hasGroups && !hasRoundColumns();
   if (rounds) {
     waitForCopies(e, ahead - 1);
-    barrier(e);
+    meet();
     roundColumns(w.constant(0));
   }
   const size_t sumsCount = carried.size();
@@ -196,7 +357,7 @@ SmallVector<Value> BlockCode::multiplySlices() {
       waitForCopies(e, ahead - 1);
     if (hasGroups)
       fenceForTensorCores(e);
-    barrier(e); // the slice is there, and if nothing overlaps the one before has been read
+    meet(); // the slice is there, and if nothing overlaps the one before has been read
     const Value later = e.add(slice.base, e.i64(ahead));
     SmallVector<Value> part;
     if (!hasGroups) {
@@ -210,7 +371,7 @@ SmallVector<Value> BlockCode::multiplySlices() {
         multiplyByGroups(a, c, part, /*adds=*/false);
         writeLowParts(from);
         fenceForTensorCores(e);
-        barrier(e);
+        meet();
         const Value low = w.constant(layout.ringBytes());
         const auto products = MutableArrayRef(sums).drop_front(count);
         multiplyByGroups(a, sharedPlace(low, layout.lhs.size()), products, /*adds=*/true);
@@ -221,13 +382,13 @@ SmallVector<Value> BlockCode::multiplySlices() {
       const Pieces pieces = compute(later);
       if (overlaps()) {
         waitForGroups(e, 1);
-        barrier(e); // the slice before has been multiplied
+        meet(); // the slice before has been multiplied
       }
       copy(later, to);
       store(pieces, later, to);
       if (rounds) {
         waitForCopies(e, ahead - 1);
-        barrier(e); // the next slice is there
+        meet(); // the next slice is there
         roundColumns(next(from));
       }
       if (!overlaps())
@@ -357,7 +518,7 @@ void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const 
 /// Turns fragments into rows, and stores what is computed from them.
 void BlockCode::finish(ArrayRef<Value> sums) const {
   storeFragments(e, shared, s.getTileN(), warpRow(), warpColumn(), warpN(), sums);
-  barrier(e);
+  meet();
   const int64_t lanes = lanesOf(p);
   const BlockSums block{shared, s.getTileN(), threads, s.getTileM(), s.getTileN(), lanes};
   auto rowsInside = [&](Value m) { return andWithin(e, Value(), m, p.M, s.getTileM()); };

@@ -30,15 +30,23 @@ Ring::Place Ring::next(Place place) const {
 
 void Ring::awaitEmpty(Place place) const { awaitPhase(e, emptyBarrier(place), w.bitXor(place.lap, w.constant(1))); }
 
-void Ring::awaitFull(Place place) const {
-  awaitPhase(e, fullBarrier(place), place.lap);
-  // Copies are ordinary writes: a reader may order them behind its waiting as well as who made them.
-  fenceForTensorCores(e);
+Value Ring::expect(Place place, Value bytes, Value condition) const {
+  arriveExpecting(e, fullBarrier(place), bytes, condition);
+  return fullBarrier(place);
 }
 
-void Ring::release(Place place) const {
+void Ring::awaitFull(Place place) const {
+  awaitPhase(e, fullBarrier(place), place.lap);
+  // Copies by threads are ordinary writes: a reader may order them behind its waiting as well as who made them.
+  if (!hasTensorCopies)
+    fenceForTensorCores(e);
+}
+
+void Ring::release(Place place, Value condition) const {
   const Value lane = w.rem(threadNumber(e), machine::kWarpThreads);
-  arriveAtBarrier(e, emptyBarrier(place), w.less(lane, w.constant(1)));
+  const Value isFirst = w.less(lane, w.constant(1));
+  arriveAtBarrier(e, emptyBarrier(place),
+                  condition ? Value(arith::AndIOp::create(e.builder(), e.loc(), isFirst, condition)) : isFirst);
 }
 
 void tc::codegen::gpu::ifElse(Emitter &e, Value condition, llvm::function_ref<void()> then,

@@ -27,6 +27,12 @@ public:
   /// `barriers`: in shared memory, aligned to 8 bytes. So many threads fill, so many warps read.
   Ring(Emitter &e, mlir::Value barriers, int64_t slots, int64_t fillingThreads, int64_t readingWarps)
       : e(e), w(e), barriers(barriers), slots(slots), fillingThreads(fillingThreads), readingWarps(readingWarps) {}
+  /// One thread fills by tensor copies.
+  static Ring ofTensorCopies(Emitter &e, mlir::Value barriers, int64_t slots, int64_t readingWarps) {
+    Ring ring(e, barriers, slots, 1, readingWarps);
+    ring.hasTensorCopies = true;
+    return ring;
+  }
 
   /// By one thread of the block; others behind a barrier of the block.
   void init() const;
@@ -36,9 +42,13 @@ public:
   /// What fills: waits until the slot has been read; tells that the thread's copies to it are under way.
   void awaitEmpty(Place place) const;
   void fill(Place place) const { arriveWithCopies(e, fullBarrier(place)); }
+  /// Tells, by the thread for which `condition` (i1) holds, that tensor copies of so many bytes in all (i32) fill the
+  /// slot, which are given the barrier.
+  mlir::Value expect(Place place, mlir::Value bytes, mlir::Value condition) const;
   /// What reads: waits until the slot is full, and its tensor cores see it; tells that the warp has read it.
   void awaitFull(Place place) const;
-  void release(Place place) const;
+  /// Where `condition` (i1; null: everywhere) holds.
+  void release(Place place, mlir::Value condition = {}) const;
 
 private:
   mlir::Value barrierAt(mlir::Value number) const { return sharedAt(e, barriers, w.mul(number, 8)); }
@@ -49,6 +59,7 @@ private:
   Words w;
   mlir::Value barriers;
   int64_t slots, fillingThreads, readingWarps;
+  bool hasTensorCopies = false;
 };
 
 /// The code of warps with two roles: of those for which `condition` (i1) holds and of others.

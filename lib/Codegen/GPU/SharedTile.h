@@ -90,6 +90,21 @@ struct TiledOperand {
   /// The region's input that it is, if pieces of 16 bytes of a tile lie there as they are; else what stands before the
   /// product is computed.
   std::optional<unsigned> input;
+  /// How far its lines of that input are apart, in elements, where all are by the same: what tensor copies take.
+  struct Lines {
+    mlir::AffineExpr stride;
+    llvm::SmallVector<mlir::AffineExpr> batchStrides;
+
+    /// Dims of the batch along which the lines differ, the last first.
+    llvm::SmallVector<size_t> batchDims() const {
+      llvm::SmallVector<size_t> dims;
+      for (size_t i = batchStrides.size(); i-- > 0;)
+        if (batchStrides[i] != 0)
+          dims.push_back(i);
+      return dims;
+    }
+  };
+  std::optional<Lines> lines;
   /// Where in that input, in elements.
   std::function<Placed<mlir::Value>(Emitter &, Batch, mlir::Value outer, mlir::Value depth)> locate;
   /// Position in `tensor`; one of the two may have lanes.

@@ -283,3 +283,82 @@ void tc::codegen::gpu::arriveAtBarrier(Emitter &e, Value barrier, Value conditio
 void tc::codegen::gpu::arriveWithCopies(Emitter &e, Value barrier) {
   assemble(e, Type(), "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}", addressOf(e, barrier));
 }
+void tc::codegen::gpu::arriveExpecting(Emitter &e, Value barrier, Value bytes, Value condition) {
+  OpBuilder &b = e.builder();
+  const Value word = arith::ExtUIOp::create(b, e.loc(), b.getI32Type(), condition);
+  assemble(e, Type(),
+           "{ .reg .pred does; .reg .b64 state; setp.ne.b32 does, $2, 0; @does "
+           "mbarrier.arrive.expect_tx.shared.b64 state, [$0], $1; }",
+           "r,r,r,~{memory}", {addressOf(e, barrier), bytes, word});
+}
+void tc::codegen::gpu::fenceBarriers(Emitter &e) { assemble(e, "fence.mbarrier_init.release.cluster;"); }
+
+//===--- tensor copies --------------------------------------------------------------------------------------------===//
+
+// PTX ISA, "Tensor-map" and "tensormap.replace": all fields of an opaque object that is zero before.
+void tc::codegen::gpu::writeTensorMap(Emitter &e, Value place, Value shared, const TensorMap &map) {
+  OpBuilder &b = e.builder();
+  const Words w(e);
+  const Value lane = w.rem(threadNumber(e), machine::kWarpThreads);
+  LLVM::StoreOp::create(b, e.loc(), w.constant(0), sharedAt(e, shared, w.mul(lane, 4)), 4);
+  auto meetWarp = [&] { assemble(e, "bar.warp.sync 0xffffffff;"); };
+  meetWarp();
+  const Value object = addressOf(e, shared);
+  auto replace = [&](const Twine &field, const Twine &ordinal, StringRef type, Value value) {
+    assemble(e, Type(),
+             ("tensormap.replace.tile." + field + ".shared::cta.b1024." + type + " [$0], " + ordinal + "$1;").str(),
+             type == "b64" ? "r,l,~{memory}" : "r,r,~{memory}", {object, value});
+  };
+  auto set = [&](StringRef field, int64_t value) {
+    assemble(e, Type(),
+             ("tensormap.replace.tile." + field + ".shared::cta.b1024.b32 [$0], " + Twine(value) + ";").str(),
+             "r,~{memory}", object);
+  };
+  const int64_t bytes = map.element.getIntOrFloatBitWidth() / 8;
+  const Value isFirst = w.less(lane, w.constant(1));
+  e.ifThen(isFirst, [&] {
+    replace("global_address", "", "b64", LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), map.address));
+    set("rank", int64_t(map.sizes.size()) - 1);
+    for (size_t i = 0; i < map.sizes.size(); ++i) {
+      const std::string ordinal = std::to_string(i) + ", ";
+      replace("box_dim", ordinal, "b32", w.constant(map.box[i]));
+      replace("global_dim", ordinal, "b32", arith::TruncIOp::create(b, e.loc(), b.getI32Type(), map.sizes[i]));
+      replace("element_stride", ordinal, "b32", w.constant(1));
+      if (i > 0)
+        replace("global_stride", std::to_string(i - 1) + ", ", "b64", e.mul(map.strides[i - 1], e.i64(bytes)));
+    }
+    // Elements are copied as they are, so that those of one size are alike; 16 and 32 bits have numbers 1 and 2.
+    set("elemtype", bytes / 2);
+    set("interleave_layout", 0);
+    set("swizzle_mode", 3); // of 128 bytes
+    set("fill_mode", 0);
+  });
+  meetWarp();
+  const Value to = LLVM::AddrSpaceCastOp::create(b, e.loc(), pointerTo(b.getContext(), kGlobal), place);
+  assemble(e, Type(),
+           "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
+           "l,r,~{memory}", {LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), to), object});
+}
+
+void tc::codegen::gpu::acquireTensorMap(Emitter &e, Value place) {
+  const Value address = LLVM::PtrToIntOp::create(e.builder(), e.loc(), e.builder().getI64Type(), place);
+  assemble(e, Type(), "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l,~{memory}", address);
+}
+
+void tc::codegen::gpu::copyBox(Emitter &e, Value map, ArrayRef<Value> at, Value shared, Value barrier,
+                               Value condition) {
+  OpBuilder &b = e.builder();
+  SmallVector<Value> operands{addressOf(e, shared), LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), map),
+                              addressOf(e, barrier), arith::ExtUIOp::create(b, e.loc(), b.getI32Type(), condition)};
+  std::string text, constraints = "r,l,r,r,";
+  llvm::raw_string_ostream code(text);
+  code << "{ .reg .pred does; setp.ne.b32 does, $3, 0; @does cp.async.bulk.tensor." << at.size()
+       << "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {";
+  for (auto [i, position] : llvm::enumerate(at)) {
+    code << (i ? ", $" : "$") << operands.size();
+    operands.push_back(position);
+    constraints += "r,";
+  }
+  code << "}], [$2]; }";
+  assemble(e, Type(), text, constraints + "~{memory}", operands);
+}

@@ -99,6 +99,31 @@ void awaitPhase(Emitter &e, mlir::Value barrier, mlir::Value parity);
 void arriveAtBarrier(Emitter &e, mlir::Value barrier, mlir::Value condition);
 /// Arrives when the thread's copies so far are done.
 void arriveWithCopies(Emitter &e, mlir::Value barrier);
+/// Arrives where `condition` (i1) holds; the phase goes on until so many bytes (i32) have been copied, too.
+void arriveExpecting(Emitter &e, mlir::Value barrier, mlir::Value bytes, mlir::Value condition);
+/// Barriers that were initialised are seen by copies behind a barrier of the block.
+void fenceBarriers(Emitter &e);
+
+//===--- tensor copies (TMA), of sm_90 on -------------------------------------------------------------------------===//
+
+/// A tensor in device memory, of up to five dims, as tensor copies take it: the innermost first. Boxes of lines of 128
+/// bytes, swizzled as SharedTile has them, are copied; what is outside of the tensor is zero.
+struct TensorMap {
+  mlir::Value address; // of device memory, aligned to 16 bytes
+  mlir::Type element;
+  llvm::SmallVector<mlir::Value> sizes;   // i64
+  llvm::SmallVector<mlir::Value> strides; // in elements, of all dims but the innermost; multiples of 16 bytes
+  llvm::SmallVector<int64_t> box;
+};
+inline constexpr int64_t kTensorMapBytes = 128;
+/// Writes the map to `place` (device memory, aligned to its size), for kernels that follow, from `shared`, as many
+/// bytes of shared memory; by a warp.
+void writeTensorMap(Emitter &e, mlir::Value place, mlir::Value shared, const TensorMap &map);
+/// What an earlier kernel has written there is seen by the block's copies.
+void acquireTensorMap(Emitter &e, mlir::Value place);
+/// Begins to copy the box at `at` (i32, innermost first) to `shared`, of which `barrier` is told. Where `condition`.
+void copyBox(Emitter &e, mlir::Value map, llvm::ArrayRef<mlir::Value> at, mlir::Value shared, mlir::Value barrier,
+             mlir::Value condition);
 
 } // namespace tc::codegen::gpu
 

@@ -39,8 +39,9 @@ using namespace tc::target;
 
 namespace {
 
-/// The PTX version that has all instructions which kernels use.
-constexpr llvm::StringLiteral kPtxFeature = "+ptx80";
+/// The PTX version that has all instructions which kernels use: tensor maps are written with strides in bytes from
+/// CUDA 12.5 on. What drivers compile themselves stays old.
+StringRef ptxFeature(machine::GpuAttr gpu) { return gpu.hasMma(machine::MmaKind::WarpGroup) ? "+ptx85" : "+ptx80"; }
 
 /// ptxas: $CUDA_PATH/bin, $CUDA_HOME/bin, $PATH, the toolkit's usual place, then where setup.sh has put one.
 llvm::ErrorOr<std::string> findPtxas() {
@@ -247,7 +248,7 @@ llvm::Error Compilation::compileKernels(ModuleOp chip) {
   if (!target)
     return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, gpu.getName(), kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, gpu.getName(), ptxFeature(gpu), {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate PTX");
   llvmModule->setTargetTriple(triple);

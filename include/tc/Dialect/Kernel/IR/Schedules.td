@@ -321,7 +321,8 @@ def Kernel_GpuMma : Kernel_Strategy<"GpuMma", "gpu.mma", [
     Number<"passes", "over operands of f32: 3 are exact, 1 takes the 11 significant bits of TF32", 1, 1>,
     Flag<"packsRhs", "a constant rhs is stored along K, and where passes is 1 rounded">,
     Flag<"lhsLaunch", "a launch writes a convolution's image with pixels of whole 16 bytes">,
-    Flag<"rhsLaunch", "a launch writes a product's rhs of f32 along K, and where passes is 1 rounded">
+    Flag<"rhsLaunch", "a launch writes a product's rhs of f32 along K, and where passes is 1 rounded">,
+    Flag<"tensorCopies", "a warp copies the tiles by tensor maps, which a launch writes; else those that multiply do">
   ]> {
   let moreChecks =
       "  if (tileM % warpsM != 0 || tileM / warpsM % 16 != 0 || tileN % warpsN != 0 || tileN / warpsN % 16 != 0)\n"
