@@ -8,7 +8,7 @@ Each shape is compiled with n, 2n, 4n, ... nodes. A doubling may take at most 2.
 two runs; where that is too much, of more, as other work on the machine slows single runs) and as many times the memory.
 Models of one node, whose sizes only the run knows, become at most 60 times the operations of a Relu, counted where LLVM
 takes over: time follows them, and they are the same on each machine. --large compiles the largest
-models that tc promises something about instead: each within 20 s and 2 GB (30 s in the test). One line per model.
+models that tc promises something about instead: each within 20 s and 2 GB (30 s in the test, the least of three runs). One line per model.
 """
 import argparse
 import functools
@@ -27,6 +27,7 @@ from models import floats, ints, model, node, value
 
 MOST_PER_DOUBLING = 2.3
 MORE_RUNS = 5
+LARGE_RUNS = 2  # more, where other work slowed the first
 LARGE_SECONDS, LARGE_GIGABYTES = 30, 2  # 20 s and less on a machine of 2026; others are slower
 SHAPES = {}  # name: (function of the number of nodes, nodes)
 LARGE = {}   # name: function
@@ -274,7 +275,12 @@ def main():
     binaries = os.path.abspath(options.binaries)
     wrong = []
     for name in (options.shapes or LARGE) if options.large else []:
-        code, seconds, gigabytes = compile_once(binaries, LARGE[name](), 3 * LARGE_SECONDS, LARGE_GIGABYTES)
+        data = LARGE[name]()
+        code, seconds, gigabytes = compile_once(binaries, data, 3 * LARGE_SECONDS, LARGE_GIGABYTES)
+        for _ in range(LARGE_RUNS):
+            if code == 0 and seconds > LARGE_SECONDS:
+                again = compile_once(binaries, data, 3 * LARGE_SECONDS, LARGE_GIGABYTES)
+                code, seconds, gigabytes = again if again[1] < seconds else (code, seconds, gigabytes)
         print(f"{name:24} {seconds:7.2f} s {gigabytes:6.2f} GB  exit {code}", flush=True)
         if code != 0 or seconds > LARGE_SECONDS or gigabytes > LARGE_GIGABYTES:
             wrong.append(name)
