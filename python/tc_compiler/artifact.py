@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Artifacts: compiled models that libtcrt loads and runs."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import os
+import threading
+from typing import Any, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ._tcrt import ffi, lib
+from .dtypes import DTYPES, DType, pack, unpack
+from .errors import InvalidError, RefusedError, TcError, error_of
+
+Arrays = Mapping[str, Any]
+_DEVICES = {"cpu": lib.TCRT_DEVICE_CPU, "cuda": lib.TCRT_DEVICE_CUDA}
+
+
+_from_buffer, _MISSING = ffi.from_buffer, object()
+_generation = 0 # of processes: forks count
+
+
+def _count_fork() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+def _text(chars) -> str:
+    return ffi.string(chars).decode(errors="replace")
+
+
+def _check(status: int) -> None:
+    if status:
+        text = _text(lib.tcrt_last_error())
+        raise error_of(status, text.replace(": error: ", ": ", 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """An input or output. `dtype`: NumPy's, of what is inside where it is no tensor; `shape`: sizes, or names of symbols, or None where only a run
+    knows; `kind`: "tensor", "sequence", "optional" or "map"; `has_default`: an input that may be left out."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str | None, ...]
+    kind: str = "tensor"
+    has_default: bool = False
+    inner: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbol:
+    """A size that the run knows: minimum <= size <= maximum, size % divisor == 0."""
+
+    name: str
+    minimum: int
+    maximum: int
+    divisor: int
+
+
+def _values(model, function: int, count: int, get) -> list[Value]:
+    info, symbol, values = ffi.new("tcrt_value_info_t *"), ffi.new("tcrt_symbol_info_t *"), []
+    kinds = ["tensor", "sequence", "optional", "map"]
+    for index in range(count):
+        _check(get(model, function, index, info))
+        shape: list[int | str | None] = []
+        for dim in range(info.rank):
+            if info.symbols[dim] >= 0:
+                _check(lib.tcrt_model_function_symbol(model, function, info.symbols[dim], symbol))
+                shape.append(_text(symbol.name))
+            else:
+                shape.append(info.dims[dim] if info.dims[dim] >= 0 else None)
+        has_default = bool(info.flags & lib.TCRT_VALUE_FLAG_DEFAULT)
+        values.append(Value(_text(info.name), DTYPES[info.dtype], tuple(shape), kinds[info.kind], has_default, info.inner))
+    return values
+
+
+class _Context:
+    """A context of one function, with the tensors that its calls are given; by one thread at a time."""
+
+    def __init__(self, model: "Artifact", function: "Function"):
+        options = ffi.new("tcrt_context_options_t *")
+        options.size = ffi.sizeof("tcrt_context_options_t")
+        options.threads = model._threads
+        options.profile = lib.TCRT_PROFILE_KERNELS if model._profiles else lib.TCRT_PROFILE_OFF
+        made = ffi.new("tcrt_context_t **")
+        _check(lib.tcrt_context_create(model._handle(), options, made))
+        self.handle = ffi.gc(made[0], lib.tcrt_context_destroy)
+        self.model = model._model # which must be closed later
+        _check(lib.tcrt_context_set_function(self.handle, function.index))
+        self._prepare(function)
+
+    def _prepare(self, function: "Function") -> None:
+        """Tensors for the function's calls."""
+        self.inputs = ffi.new("tcrt_tensor_t[]", max(1, len(function.inputs)))
+        self.outputs = ffi.new("tcrt_tensor_t[]", max(1, len(function.outputs)))
+        self.shapes: list[tuple[int, ...] | None] = [None] * len(function.inputs)
+        self.output_shapes: list[tuple[int, ...] | None] | None = None
+        # Arrays of NumPy's own dtypes are read where they are; None: others.
+        self.plan = [(i, v.name, np.dtype(v.dtype.array) if v.dtype.is_of_numpy else None, self.inputs[i]) for i, v in enumerate(function.inputs)]
+        self.output_plan: list[tuple[int, Any, tuple[int, ...] | None, np.dtype]] = []
+
+
+class Function:
+    """A function of an artifact. Calls may come from any number of threads at once; each runs in a context of its own, which is kept for later
+    ones. Functions that have states run one call after the other, in one context."""
+
+    def __init__(self, artifact: "Artifact", index: int):
+        info = ffi.new("tcrt_function_info_t *")
+        model = artifact._handle()
+        _check(lib.tcrt_model_function(model, index, info))
+        self.artifact, self.index, self.name = artifact, index, _text(info.name)
+        self.inputs = _values(model, index, info.input_count, lib.tcrt_model_function_input)
+        self.outputs = _values(model, index, info.output_count, lib.tcrt_model_function_output)
+        symbol = ffi.new("tcrt_symbol_info_t *")
+        self.symbols = []
+        for i in range(info.symbol_count):
+            _check(lib.tcrt_model_function_symbol(model, index, i, symbol))
+            self.symbols.append(Symbol(_text(symbol.name), symbol.min, symbol.max, symbol.divisor))
+        self._names = {value.name for value in self.inputs}
+        self._are_tensors = all(value.kind == "tensor" for value in self.inputs + self.outputs)
+        self._contexts: collections.deque[_Context] = collections.deque()
+
+    def __repr__(self) -> str:
+        def show(values):
+            return ", ".join(f"{v.name}: {'' if v.kind == 'tensor' else v.kind + ' of '}{v.dtype.name}{list(v.shape)}" for v in values)
+
+        return f"{self.name}({show(self.inputs)}) -> ({show(self.outputs)})"
+
+    def __call__(self, inputs: Arrays | None = None, /, **named: Any) -> dict[str, Any]:
+        """Runs the function. Inputs by name: NumPy arrays, what DLPack exports from host memory (torch tensors), or what numpy.asarray takes; lists
+        are sequences, None is an optional that is absent, dicts are maps. dtypes must be the model's. Contiguous arrays are read where they
+        are. Results are new arrays by the outputs' names. Raises RefusedError for inputs that the model does not take, and other TcErrors."""
+        given = {**(inputs or {}), **named}
+        results = self.run_list(given)
+        return {value.name: result for value, result in zip(self.outputs, results)}
+
+    def run_list(self, given: Arrays, wanted: Sequence[int] | None = None) -> list[Any]:
+        """As a call, but the outputs of these indices (None: all) in a list."""
+        artifact = self.artifact
+        if artifact._state_lock is not None:
+            with artifact._state_lock:
+                return self._run_in(artifact._only_context(self), given, wanted)
+        try:
+            context = self._contexts.pop()
+        except IndexError:
+            context = _Context(artifact, self)
+        try:
+            return self._run_in(context, given, wanted)
+        finally:
+            self._contexts.append(context)
+
+    def _run_in(self, context: _Context, given: Arrays, wanted: Sequence[int] | None) -> list[Any]:
+        # Most of what a small model's call takes is here: no work but for what changes from call to call.
+        if self.artifact._generation != _generation:
+            raise InvalidError(f"{self.artifact.path}: a forked process cannot use an artifact that its parent loaded; load it again")
+        kept: list[Any] = []
+        if not self._are_tensors:
+            self._check_names(given)
+            return self._run_values(context, given, wanted, kept)
+        shapes, found, has_new_sizes = context.shapes, 0, context.output_shapes is None
+        for index, name, dtype, tensor in context.plan:
+            array = given.get(name, _MISSING)
+            if array is _MISSING:
+                has_new_sizes |= self._leave_out(context, index)
+                continue
+            found += 1
+            if dtype is not None and type(array) is np.ndarray and array.dtype == dtype and array.flags.c_contiguous:
+                buffer = _from_buffer(array)
+                kept.append(buffer)
+                tensor.data = buffer
+                shape = array.shape
+                if shape != shapes[index]:
+                    tensor.size_bytes = array.nbytes
+            else:
+                shape = self._fill(tensor, self.inputs[index], array, kept)
+            if shape != shapes[index]:
+                if len(shape) > lib.TCRT_MAX_RANK:
+                    raise RefusedError(f'{self.artifact.path}: input "{name}" has rank {len(shape)}; at most {lib.TCRT_MAX_RANK} is supported')
+                has_new_sizes = True
+                shapes[index] = shape
+                tensor.dtype, tensor.rank = self.inputs[index].dtype.number, len(shape)
+                tensor.dims[0 : len(shape)] = shape
+        if found != len(given):
+            self._check_names(given)
+        if has_new_sizes:
+            self._infer(context)
+        results: list[Any] = []
+        for index, tensor, shape, dtype in context.output_plan:
+            if shape is None:
+                tensor.data = ffi.NULL
+                results.append(None)
+                continue
+            result = np.empty(shape, dtype)
+            buffer = _from_buffer(result if dtype.isbuiltin == 1 else _bytes_of(result))
+            tensor.data = buffer
+            kept.append(buffer)
+            results.append(result)
+        status = lib.tc_run(context.handle, len(self.inputs), context.inputs, len(self.outputs), context.outputs)
+        if status:
+            context.output_shapes = None
+            _check(status)
+        for index, tensor, shape, _ in context.output_plan:
+            if shape is None:
+                results[index] = _array_of(tensor)
+        return results if wanted is None else [results[index] for index in wanted]
+
+    def _check_names(self, given: Arrays) -> None:
+        for name in given:
+            if name not in self._names:
+                raise RefusedError(f'{self.artifact.path}: there is no input "{name}"; inputs are {", ".join(sorted(self._names))}')
+
+    def _leave_out(self, context: _Context, index: int) -> bool:
+        """Whether the input was there before."""
+        value, tensor = self.inputs[index], context.inputs[index]
+        if not value.has_default:
+            raise RefusedError(f'{self.artifact.path}: input "{value.name}" is missing')
+        was_there, tensor.dtype, context.shapes[index] = tensor.dtype != 0, 0, None
+        return was_there
+
+    def _fill(self, tensor, value: Value, given: Any, kept: list[Any]) -> tuple[int, ...]:
+        """Lets the tensor show what is given, whose shape this returns; `kept`: what must live until the run is over."""
+        array = given if type(given) is np.ndarray else _as_array(given, value)
+        if value.dtype.name == "string":
+            strings, buffers = _strings_of(array)
+            kept += [strings, buffers]
+            tensor.data, tensor.size_bytes = strings, array.size * ffi.sizeof("tcrt_string_t")
+            return array.shape
+        if array.dtype != value.dtype.numpy:
+            raise RefusedError(
+                f'{self.artifact.path}: input "{value.name}" is {array.dtype}, but the model takes {value.dtype.numpy}; convert it with .astype("{value.dtype.numpy}")'
+            )
+        if value.dtype.is_packed:
+            data = pack(array, value.dtype.bits)
+        else:
+            data = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        buffer = ffi.from_buffer(_bytes_of(data))
+        kept.append(buffer)
+        tensor.data, tensor.size_bytes = buffer, data.nbytes
+        return array.shape
+
+    def _infer(self, context: _Context) -> None:
+        context.output_shapes = None
+        for index in range(len(self.inputs)):
+            tensor = context.inputs + index if context.inputs[index].dtype else ffi.NULL
+            _check(lib.tcrt_context_set_input(context.handle, index, tensor))
+        _check(lib.tcrt_context_infer(context.handle))
+        shapes: list[tuple[int, ...] | None] = []
+        tensor = ffi.new("tcrt_tensor_t *")
+        for index, value in enumerate(self.outputs):
+            _check(lib.tcrt_context_output_shape(context.handle, index, tensor))
+            shape = tuple(tensor.dims[0 : tensor.rank])
+            # What is of another form in arrays, or of a size that the run tells, or of no size, is copied from the context.
+            is_bound = all(size > 0 for size in shape) and value.dtype.name != "string" and not value.dtype.is_packed
+            shapes.append(shape if is_bound else None)
+            if is_bound:
+                context.outputs[index].dtype, context.outputs[index].size_bytes = value.dtype.number, tensor.size_bytes
+        context.output_shapes = shapes
+        context.output_plan = [(i, context.outputs[i], shape, value.dtype.numpy) for i, (value, shape) in enumerate(zip(self.outputs, shapes))]
+
+    def _run_values(self, context: _Context, given: Arrays, wanted: Sequence[int] | None, kept: list[Any]) -> list[Any]:
+        """A run of a function some of whose inputs or outputs are no tensors."""
+        for index, value in enumerate(self.inputs):
+            if value.name not in given:
+                if not value.has_default:
+                    raise RefusedError(f'{self.artifact.path}: input "{value.name}" is missing')
+                _check(lib.tcrt_context_set_input_value(context.handle, index, ffi.NULL))
+                continue
+            tree = ffi.new("tcrt_value_t *")
+            self._fill_tree(tree, value, _OF_NAME[value.kind], given[value.name], kept, 0)
+            kept.append(tree)
+            _check(lib.tcrt_context_set_input_value(context.handle, index, tree))
+        try:
+            _check(lib.tcrt_context_run(context.handle))
+            tree = ffi.new("tcrt_value_t *")
+            results = []
+            for index in range(len(self.outputs)) if wanted is None else wanted:
+                _check(lib.tcrt_context_get_output_value(context.handle, index, tree))
+                results.append(_tree_of(tree))
+            return results
+        finally: # the trees end with this call
+            for index in range(len(self.inputs)):
+                lib.tcrt_context_set_input_value(context.handle, index, ffi.NULL)
+
+    def _fill_tree(self, tree, value: Value, kind: int, given: Any, kept: list[Any], depth: int) -> None:
+        tree.kind = kind
+        inner = value.inner >> (8 * depth) & 0xFF
+        if kind == lib.TCRT_VALUE_TENSOR:
+            shape = self._fill(tree.tensor, value, given, kept)
+            tree.tensor.dtype, tree.tensor.rank = value.dtype.number, len(shape)
+            for dim, size in enumerate(shape):
+                tree.tensor.dims[dim] = size
+            return
+        if kind == lib.TCRT_VALUE_MAP:
+            keys = dataclasses.replace(value, dtype=DTYPES[value.inner >> 16 & 0xFF])
+            parts: Iterable[tuple[Value, Any]] = ((keys, np.array(list(given.keys()))), (value, np.array(list(given.values()))))
+            inner = lib.TCRT_VALUE_TENSOR
+        elif kind == lib.TCRT_VALUE_OPTIONAL:
+            parts = [] if given is None else [(value, given)]
+        else:
+            parts = [(value, element) for element in given]
+        parts = list(parts)
+        elements = ffi.new("tcrt_value_t[]", max(1, len(parts)))
+        kept.append(elements)
+        for index, (of, element) in enumerate(parts):
+            self._fill_tree(elements + index, of, inner, element, kept, depth + 1)
+        tree.count, tree.elements = len(parts), elements
+
+
+_OF_NAME = {
+    "tensor": lib.TCRT_VALUE_TENSOR,
+    "sequence": lib.TCRT_VALUE_SEQUENCE,
+    "optional": lib.TCRT_VALUE_OPTIONAL,
+    "map": lib.TCRT_VALUE_MAP,
+}
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    """The array in a form that the buffer protocol has a name for."""
+    return array if array.dtype.kind in "biufc" and array.dtype.isbuiltin == 1 else array.view(np.uint8 if array.itemsize == 1 else f"u{array.itemsize}")
+
+
+def _as_array(given: Any, value: Value) -> np.ndarray:
+    if isinstance(given, np.ndarray):
+        return np.asarray(given)
+    if hasattr(given, "__dlpack__") and not hasattr(given, "__array_interface__"):
+        if getattr(given, "requires_grad", False):
+            given = given.detach()
+        if value.dtype.name == "bf16": # NumPy's DLPack has no bf16; torch shows the bits
+            import torch
+
+            return given.contiguous().view(torch.int16).numpy().view(value.dtype.numpy)
+        return np.from_dlpack(given)
+    if value.dtype.name == "string":
+        return np.asarray(given, dtype=object)
+    array = np.asarray(given)
+    # Numbers and lists of Python have no dtype of their own.
+    return array.astype(value.dtype.numpy) if isinstance(given, (bool, int, float, complex, list, tuple)) else array
+
+
+def _strings_of(array: np.ndarray):
+    flat = [x if isinstance(x, bytes) else str(x).encode() for x in array.reshape(-1)]
+    buffers = [ffi.from_buffer(x) if x else ffi.NULL for x in flat]
+    strings = ffi.new("tcrt_string_t[]", max(1, len(flat)))
+    for index, (data, buffer) in enumerate(zip(flat, buffers)):
+        strings[index].data, strings[index].size_bytes = buffer, len(data)
+    return strings, (flat, buffers)
+
+
+def _array_of(tensor) -> np.ndarray:
+    """A copy of a tensor in host memory."""
+    dtype, shape = DTYPES[tensor.dtype], tuple(tensor.dims[0 : tensor.rank])
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype.name == "string":
+        strings, array = ffi.cast("tcrt_string_t *", tensor.data), np.empty(count, object)
+        for index in range(count):
+            string = strings[index]
+            array[index] = ffi.unpack(string.data, string.size_bytes).decode(errors="surrogateescape") if string.size_bytes else ""
+        return array.reshape(shape)
+    if count == 0:
+        return np.empty(shape, dtype.numpy)
+    data = np.frombuffer(ffi.buffer(tensor.data, (count * dtype.bits + 7) // 8), np.uint8)
+    return unpack(data, dtype, shape) if dtype.is_packed else data.view(dtype.numpy).reshape(shape).copy()
+
+
+def _tree_of(tree) -> Any:
+    if tree.kind == lib.TCRT_VALUE_TENSOR:
+        return _array_of(tree.tensor)
+    elements = [_tree_of(tree.elements + index) for index in range(tree.count)]
+    if tree.kind == lib.TCRT_VALUE_OPTIONAL:
+        return elements[0] if elements else None
+    return dict(zip(elements[0].tolist(), elements[1].tolist())) if tree.kind == lib.TCRT_VALUE_MAP else elements
+
+
+class Artifact:
+    """A compiled model. Thread-safe; a forked process must load it again.
+
+    source: a path, or the artifact's bytes, which are kept. device: "cpu" or "cuda", with ":1" for another GPU (None: the artifact's own).
+    variant: one of its CPU variants (None: the best for this machine). threads: of a run, the caller's included (0: one per usable core).
+    verify_weights: checks the hashes of all of the file. profile: times kernels, see profile(). Raises InvalidError, MachineError.
+    """
+
+    def __init__(self, source: str | os.PathLike | bytes, *, device: str | None = None, variant: str | None = None, threads: int = 0,
+                 verify_weights: bool = False, profile: bool = False): # fmt: skip
+        options = ffi.new("tcrt_model_options_t *")
+        options.size = ffi.sizeof("tcrt_model_options_t")
+        options.verify_weights = verify_weights
+        name = ffi.new("char[]", variant.encode()) if variant else ffi.NULL
+        options.variant = name
+        kind, _, number = (device or "cpu").partition(":")
+        if kind not in _DEVICES or (number and not number.isdecimal()):
+            raise InvalidError(f'there is no device "{device}"; devices are cpu, cuda and cuda:INDEX')
+        options.device, options.device_index = _DEVICES[kind], int(number or 0)
+        opened = ffi.new("tcrt_model_t **")
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            self.path, self._data = "artifact", ffi.from_buffer(source)
+            status = lib.tcrt_model_open_memory(self._data, len(self._data), b"artifact", options, opened)
+        else:
+            self.path = os.fspath(source)
+            status = lib.tcrt_model_open_file(os.fsencode(self.path), options, opened)
+        _check(status)
+        self._model, self._generation = ffi.gc(opened[0], lib.tcrt_model_close), _generation
+        self._threads, self._profiles = threads, profile
+        self._state_lock = threading.Lock() if lib.tcrt_model_state_count(self._model) else None
+        self._contexts_of_states: dict[int, _Context] = {}
+        self.functions = {f.name: f for f in (Function(self, i) for i in range(lib.tcrt_model_function_count(self._model)))}
+
+    def _handle(self):
+        if self._model is None:
+            raise InvalidError(f"{self.path}: the artifact is closed")
+        return self._model
+
+    def _only_context(self, function: Function) -> _Context:
+        self._handle()
+        if not self._contexts_of_states:
+            self._contexts_of_states[-1] = _Context(self, function)
+        first = self._contexts_of_states[-1]
+        context = self._contexts_of_states.get(function.index)
+        if context is None: # the same context, and so the same states, with tensors for this function
+            context = _Context.__new__(_Context)
+            context.handle, context.model = first.handle, first.model
+            context._prepare(function)
+            self._contexts_of_states[function.index] = context
+        _check(lib.tcrt_context_set_function(context.handle, function.index))
+        return context
+
+    @property
+    def main(self) -> Function:
+        """The first function, which most models have alone."""
+        return next(iter(self.functions.values()))
+
+    @property
+    def inputs(self) -> list[Value]:
+        return self.main.inputs
+
+    @property
+    def outputs(self) -> list[Value]:
+        return self.main.outputs
+
+    def run(self, inputs: Arrays | None = None, /, **named: Any) -> dict[str, Any]:
+        """Runs the first function: Function.__call__."""
+        return self.main(inputs, **named)
+
+    __call__ = run
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the compiler wrote about the artifact."""
+        text, size = ffi.new("char **"), ffi.new("uint64_t *")
+        _check(lib.tcrt_model_manifest(self._handle(), text, size))
+        return json.loads(ffi.buffer(text[0], size[0])[:])
+
+    def profile(self) -> list[dict[str, Any]]:
+        """Kernels, longest first: {"kernel", "nodes", "launches", "time_ns", "flops", "bytes"}, of all runs since the artifact was loaded with
+        profile=True."""
+        if not self._profiles:
+            raise InvalidError(f"{self.path}: load the artifact with profile=True to time its kernels")
+        totals: dict[str, dict[str, Any]] = {}
+        entry = ffi.new("tcrt_profile_entry_t *")
+        handles = {c.handle: c for f in self.functions.values() for c in list(f._contexts)}
+        handles.update({c.handle: c for c in self._contexts_of_states.values()})
+        for context in handles:
+            for index in range(lib.tcrt_context_profile_count(context)):
+                _check(lib.tcrt_context_profile(context, index, entry))
+                if entry.launches:
+                    name = _text(entry.kernel)
+                    total = totals.setdefault(name, {"kernel": name, "nodes": _text(entry.nodes), "launches": 0, "time_ns": 0, "flops": entry.flops, "bytes": entry.bytes}) # fmt: skip
+                    total["launches"] += entry.launches
+                    total["time_ns"] += entry.time_ns
+        return sorted(totals.values(), key=lambda total: -total["time_ns"])
+
+    def guards(self) -> str:
+        """What runs are refused for: from which inputs, node and line (tc-inspect --guards)."""
+        from .compiler import run_tool
+
+        return run_tool("tc-inspect", [self.path, "--guards"])
+
+    def close(self) -> None:
+        """Frees the model once no call uses it; later calls raise InvalidError."""
+        for function in self.functions.values():
+            function._contexts.clear()
+        self._contexts_of_states.clear()
+        self._model = None
+
+    def __enter__(self) -> "Artifact":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<tc_compiler.Artifact {self.path}: {'; '.join(map(repr, self.functions.values()))}>"
+
+
+def load(source: str | os.PathLike | bytes, **options: Any) -> Artifact:
+    """Loads an artifact; options are Artifact's."""
+    return Artifact(source, **options)
+
+
+def version() -> str:
+    """libtcrt's version."""
+    return _text(lib.tcrt_version())

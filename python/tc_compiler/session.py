@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""ONNX Runtime's interface: a script written for it runs with `import tc_compiler as onnxruntime`.
+
+Source: the names and behaviour of onnxruntime.InferenceSession, ONNX Runtime 1.2x's Python API.
+"""
+from __future__ import annotations
+
+import concurrent.futures
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from .artifact import Artifact, Value
+from .compiler import compile
+from .errors import InvalidError
+
+_MAGIC = b"tcart\r\n\x1a"
+
+
+class SessionOptions:
+    """Options of a session: `intra_op_num_threads` threads of a run (0: one per usable core), `enable_profiling`. Others that ONNX Runtime has may be
+    set, and change nothing: the model is compiled."""
+
+    def __init__(self):
+        self.intra_op_num_threads = 0
+        self.enable_profiling = False
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Accepted, as other options are."""
+
+
+class RunOptions:
+    """Accepted; a run of compiled code has no options."""
+
+
+class NodeArg:
+    """An input or output: `name`, `type` ("tensor(float)", "seq(tensor(int64))"), `shape` (sizes, names of symbols, None)."""
+
+    def __init__(self, value: Value):
+        self.name, self.shape = value.name, list(value.shape)
+        self.type = f"tensor({value.dtype.onnx})"
+        if value.kind == "map":
+            self.type = f"map({value.dtype.onnx})"
+        elif value.kind != "tensor":
+            self.type = f"{'seq' if value.kind == 'sequence' else 'optional'}({self.type})"
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+class ModelMetadata:
+    """`producer_name`, `graph_name`, `version`, `custom_metadata_map` as far as the artifact says."""
+
+    def __init__(self, manifest: Mapping[str, Any], name: str):
+        self.producer_name, self.graph_name, self.version = "tc", name, 0
+        self.domain = self.description = self.graph_description = ""
+        self.custom_metadata_map = {"tc": str(manifest.get("version", ""))}
+
+
+class OrtValue:
+    """An array as ONNX Runtime's OrtValue, in host memory."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+
+    @staticmethod
+    def ortvalue_from_numpy(array: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
+        """The array itself, not a copy."""
+        if device_type != "cpu":
+            raise InvalidError(f"OrtValues are in host memory, not on {device_type}; runs copy what they need")
+        return OrtValue(np.asarray(array))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
+        return OrtValue.ortvalue_from_numpy(np.zeros(shape, element_type), device_type)
+
+    def numpy(self) -> np.ndarray:
+        return self._array
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return np.asarray(self._array, dtype)
+
+    def shape(self) -> list[int]:
+        return list(self._array.shape)
+
+    def device_name(self) -> str:
+        return "cpu"
+
+    def is_tensor(self) -> bool:
+        return True
+
+    def update_inplace(self, array: np.ndarray) -> None:
+        self._array[...] = array
+
+
+class IOBinding:
+    """Inputs and outputs of later runs by `session.run_with_iobinding`."""
+
+    def __init__(self, session: "InferenceSession"):
+        self._session = session
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, OrtValue | None] = {}
+        self._results: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, array: np.ndarray) -> None:
+        self._inputs[name] = array
+
+    def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
+        self._inputs[name] = value.numpy()
+
+    def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, **_: Any) -> None:
+        self._session._index_of(name)
+        self._outputs[name] = None
+
+    def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
+        self._session._index_of(name)
+        self._outputs[name] = value
+
+    def clear_binding_inputs(self) -> None:
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        self._outputs.clear()
+
+    def synchronize_inputs(self) -> None:
+        """Nothing is under way between runs."""
+
+    synchronize_outputs = synchronize_inputs
+
+    def get_outputs(self) -> list[OrtValue]:
+        return self._results
+
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        return [value.numpy() for value in self._results]
+
+
+class InferenceSession:
+    """A model to run. Thread-safe, as Artifact.
+
+    path_or_bytes: an artifact, or a model that is compiled first (.onnx, .pt2, .pt, ONNX's bytes); $TC_CACHE_DIR keeps what was compiled. providers:
+    "CUDAExecutionProvider" first compiles for GPUs. Raises TcErrors.
+    """
+
+    def __init__(self, path_or_bytes: str | os.PathLike | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
+                 provider_options: Sequence[Any] | None = None, **_: Any): # fmt: skip
+        options = sess_options or SessionOptions()
+        names = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
+        is_cuda = bool(names) and names[0] == "CUDAExecutionProvider"
+        self._providers = ["CUDAExecutionProvider"] if is_cuda else ["CPUExecutionProvider"]
+        threads = getattr(options, "intra_op_num_threads", 0)
+        if self._is_artifact(path_or_bytes):
+            self._artifact = Artifact(path_or_bytes, threads=threads, device="cuda" if is_cuda else None, profile=options.enable_profiling)
+        else:
+            self._artifact = compile(path_or_bytes, threads=threads, target="cuda" if is_cuda else None)
+        self._function = self._artifact.main
+        self._indices = {value.name: index for index, value in enumerate(self._function.outputs)}
+        self._workers: concurrent.futures.ThreadPoolExecutor | None = None
+
+    @staticmethod
+    def _is_artifact(source: Any) -> bool:
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            return bytes(source[: len(_MAGIC)]) == _MAGIC
+        try:
+            with open(source, "rb") as file:
+                return file.read(len(_MAGIC)) == _MAGIC
+        except OSError as error:
+            raise InvalidError(f"{source}: cannot be read: {error.strerror}") from None
+
+    def _index_of(self, name: str) -> int:
+        if name not in self._indices:
+            raise InvalidError(f'{self._artifact.path}: there is no output "{name}"; outputs are {", ".join(self._indices)}')
+        return self._indices[name]
+
+    def get_inputs(self) -> list[NodeArg]:
+        return [NodeArg(value) for value in self._function.inputs]
+
+    def get_outputs(self) -> list[NodeArg]:
+        return [NodeArg(value) for value in self._function.outputs]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return ModelMetadata(self._artifact.manifest, self._function.name)
+
+    def get_providers(self) -> list[str]:
+        return list(self._providers)
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
+        """The outputs of these names (None or empty: all), in their order."""
+        wanted = [self._index_of(name) for name in output_names] if output_names else None
+        feed = {name: value.numpy() if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
+        return self._function.run_list(feed, wanted)
+
+    def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None) -> list[OrtValue]:
+        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values)]
+
+    def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], callback: Callable[[list[Any], Any, str], None], user_data: Any,
+                  run_options: RunOptions | None = None) -> None: # fmt: skip
+        """Runs on another thread, which then calls callback(outputs, user_data, error); error is "" where all is well, else outputs is []."""
+        if self._workers is None:
+            self._workers = concurrent.futures.ThreadPoolExecutor(thread_name_prefix="tc")
+
+        def work() -> None:
+            try:
+                outputs, error = self.run(output_names, input_feed), ""
+            except Exception as exception: # the callback is told
+                outputs, error = [], str(exception)
+            callback(outputs, user_data, error)
+
+        self._workers.submit(work)
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        names = list(iobinding._outputs) or list(self._indices)
+        iobinding._results = []
+        for name, array in zip(names, self.run(names, iobinding._inputs)):
+            bound = iobinding._outputs.get(name)
+            if bound is not None:
+                if bound.numpy().shape != array.shape or bound.numpy().dtype != array.dtype:
+                    raise InvalidError(f'{self._artifact.path}: output "{name}" is {array.dtype}{list(array.shape)}, but what is bound is {bound.numpy().dtype}{bound.shape()}')
+                bound.update_inplace(array)
+            iobinding._results.append(bound or OrtValue(array))
+
+
+def get_available_providers() -> list[str]:
+    """"CPUExecutionProvider", and "CUDAExecutionProvider" where there is a driver."""
+    return (["CUDAExecutionProvider"] if os.path.exists("/dev/nvidiactl") else []) + ["CPUExecutionProvider"]
