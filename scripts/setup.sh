@@ -18,7 +18,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev catch2     # command lines, JSON, unit tests
   zlib1g-dev libzstd-dev                     # what LLVM's CMake package asks for
   libre2-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev libssl-dev   # libtcrt-host; libssl-dev: tc-sign, too
-  ninja-build git ca-certificates python3 python3-venv
+  ninja-build git ca-certificates python3 python3-venv python3-dev   # python3-dev: the Python package
 )
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
