@@ -16,6 +16,8 @@ import cffi
 CONSTANTS = ["TCRT_MAX_RANK"]
 # A run is one call, so that the interpreter's lock is given up once.
 RUN = "tcrt_status_t tc_run(tcrt_context_t *context, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
+# The same with the data of inputs and then outputs by their addresses; 0: of an output, none is bound.
+RUN_AT = "tcrt_status_t tc_run_at(tcrt_context_t *context, uint32_t input_count, tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs, const uintptr_t *addresses)"
 SOURCE = """
 #include <alloca.h>
 #include "tcrt/tcrt.h"
@@ -37,7 +39,23 @@ static %s {
     status = tcrt_context_get_output(context, i, &outputs[i]);
   return status;
 }
-""" % RUN
+
+static %s {
+  for (uint32_t i = 0; i < input_count; ++i) {
+    inputs[i].data = (void *)addresses[i];
+    const tcrt_status_t status = tcrt_context_set_input(context, i, &inputs[i]);
+    if (status != TCRT_OK)
+      return status;
+  }
+  for (uint32_t i = 0; i < output_count; ++i) {
+    outputs[i].data = (void *)addresses[input_count + i];
+    const tcrt_status_t status = tcrt_context_set_output(context, i, outputs[i].data ? &outputs[i] : NULL);
+    if (status != TCRT_OK)
+      return status;
+  }
+  return tcrt_context_run(context);
+}
+""" % (RUN, RUN_AT)
 
 
 def declarations(include, cc):
@@ -64,7 +82,7 @@ def main():
     ffi = cffi.FFI()
     ffi.cdef("\n".join(f"#define {name} ..." for name in CONSTANTS))
     ffi.cdef(declarations(options.include, options.cc))
-    ffi.cdef(RUN + ";")
+    ffi.cdef(RUN + ";" + RUN_AT + ";")
     ffi.set_source("tc_compiler._tcrt", SOURCE, py_limited_api=True)
     ffi.emit_c_code(options.out)
 

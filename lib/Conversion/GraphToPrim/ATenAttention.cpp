@@ -200,10 +200,13 @@ LogicalResult attention(NodeContext &ctx) {
   if (isBlind)
     y = b.select(b.broadcastTo(isBlind, sizes), b.binary<MulOp>(y, 0), y);
   if (isOfCPU && ctx.isResultUsed(1)) {
-    // Of the scores, for who reads it: tc's gradient does not.
+    // Of the scores, for who reads it: tc's gradient does not. It is f32 where the others have half its width.
+    const Type wide = b.accumulatorOf(compute);
     if (isCausal)
-      mask = b.broadcastTo(causalMask(b, compute, queries, keys), scores);
-    Value s = emitScores(b, *wideQuery, *wideKey, mask, scale);
+      mask = causalMask(b, compute, queries, keys);
+    if (mask)
+      mask = b.broadcastTo(b.convert(mask, wide), scores);
+    Value s = emitScores(b, b.convert(*wideQuery, wide), b.convert(*wideKey, wide), mask, scale);
     Value most = b.reduce(ReduceKind::Max, s, {b.rankOf(s) - 1}, /*keepDims=*/true);
     Value sum = b.reduce(ReduceKind::Sum, b.unary<ExpOp>(b.sub(s, b.broadcastTo(most, scores))), {b.rankOf(s) - 1});
     (void)ctx.set(1, b.add(b.unary<LogOp>(sum), b.reshape(most, getSizes(sum))));

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The backend itself: options, AOTAutograd, what became of graphs."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+import os
+import time
+from typing import Any, Callable, Sequence
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..compiler import _options
+from .wrapper import Settings, Wrapper
+
+log = logging.getLogger(__name__.rpartition(".")[0])
+# Graphs, programs, operators in them, operators that PyTorch runs, seconds of compiling; since the process began.
+counters: collections.Counter[str] = collections.Counter()
+_MODES = {None: "default", "default": "default", "reduce-overhead": "reduce-overhead", "max-autotune": "max-autotune", "max-autotune-no-cudagraphs": "max-autotune"}
+
+
+@dataclasses.dataclass
+class Options:
+    """torch.compile(..., options={...}).
+
+    freezing: parameters and buffers that inference graphs take become part of the artifact, packed for its kernels; later changes to them are not seen.
+    Needs torch.no_grad() or torch.inference_mode(). mode: tc-compile's --mode. precision: --precision. cpu: --cpu. threads: of runs (None:
+    torch.get_num_threads()). cache: a folder of earlier results, $TC_CACHE_DIR without it. least_operators: smaller programs run by PyTorch.
+    fallback: False refuses graphs with operators that tc does not support, instead of leaving those to PyTorch. arguments: further options of
+    tc-compile, {"verify": True}.
+    """
+
+    freezing: bool = False
+    mode: str | None = None
+    precision: str | Sequence[str] | None = None
+    cpu: str = "native"
+    threads: int | None = None
+    cache: str | os.PathLike | None = None
+    least_operators: int = 1
+    fallback: bool = True
+    arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.mode not in _MODES:
+            raise ValueError(f'tc: there is no mode "{self.mode}"; modes are {", ".join(m for m in _MODES if m)}')
+
+    def command_line(self) -> list[str]:
+        mode = _MODES[self.mode]
+        return _options({"cpu": self.cpu, "mode": None if mode == "default" else mode, "precision": self.precision, "cache_dir": self.cache, **self.arguments})
+
+
+def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
+    """What torch.compile calls for each of Dynamo's graphs. Raises ValueError for options that there are not, TcError where a compile fails."""
+    try:
+        chosen = Options(**{"mode": mode, **(options or {})})
+    except TypeError:
+        names = [f.name for f in dataclasses.fields(Options)]
+        raise ValueError(f"tc: there is no option {', '.join(sorted(set(options) - set(names)))}; options are {', '.join(names)}") from None
+    frozen: dict[int, torch.Tensor] = {}
+    if chosen.freezing and not torch.is_grad_enabled():
+        for index, (node, value) in enumerate(zip((n for n in module.graph.nodes if n.op == "placeholder"), example_inputs)):
+            kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
+            if isinstance(value, torch.Tensor) and not torch._subclasses.fake_tensor.is_fake(value) and (kind or isinstance(value, torch.nn.Parameter)):
+                frozen[index] = value
+
+    def compiler(kind: str) -> Callable:
+        def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable:
+            return _compile(graph, kind, chosen, frozen if kind == "inference" and len(inputs) == len(example_inputs) else {})
+
+        return compile_graph
+
+    return aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
+                        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(module, example_inputs) # fmt: skip
+
+
+def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[int, torch.Tensor]) -> Callable:
+    started = time.monotonic()
+    fake_mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in graph.graph.nodes if n.op == "placeholder"])
+    if fake_mode is None:
+        fake_mode = torch._subclasses.FakeTensorMode(shape_env=torch.fx.experimental.symbolic_shapes.ShapeEnv())
+    updated = {n.args[0] for n in graph.graph.nodes if n.target is torch.ops.aten.copy_.default}
+    placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
+    kept = {i: tensor for i, tensor in frozen.items() if placeholders[i] not in updated}
+    threads = options.threads if options.threads is not None else torch.get_num_threads()
+    wrapper = Wrapper(graph, Settings(options.command_line(), threads, kept, options.least_operators, options.fallback), fake_mode)
+    with _disable_current_modes(): # AOTAutograd's own, which would take tensors of constants for its
+        call = wrapper.make()
+    seconds = time.monotonic() - started
+    counters.update(graphs=1, programs=len(wrapper.programs), operators=sum(wrapper.programs), eager=len(wrapper.eager), seconds=seconds)
+    log.info("%s graph: %d programs of %s operators, %d operators by PyTorch, %.1f s", kind, len(wrapper.programs), wrapper.programs, len(wrapper.eager), seconds)
+    for name, reason in wrapper.eager.items():
+        log.info("%s: PyTorch runs %s", name, reason)
+    return call

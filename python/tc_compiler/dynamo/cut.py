@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which nodes of a graph of AOTAutograd are compiled, and in which program.
+
+Programs and what PyTorch runs take turns: first what PyTorch runs at level -1, then for each level its program and what PyTorch runs after it.
+"""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils import _pytree as pytree
+
+from . import symbols
+
+aten = torch.ops.aten
+
+
+# Operators with graphs of their own that programs may hold.
+_HIGHER_ORDER = {"cond", "map_impl", "scan", "while_loop"}
+
+
+def is_number(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool))
+
+
+def tensors_of(node: fx.Node) -> list[torch.Tensor]:
+    """The tensors that the node makes."""
+    return [leaf for leaf in pytree.tree_leaves(node.meta.get("val")) if isinstance(leaf, torch.Tensor)]
+
+
+def _schema(node: fx.Node) -> Any:
+    return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
+
+
+_LAZY = {aten._conj.default, aten._neg_view.default}
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether the result is a tensor that shows its first argument's elements, as they are, by strides."""
+    schema, value = _schema(node), node.meta.get("val")
+    if schema is None or len(schema.returns) != 1 or not isinstance(value, torch.Tensor) or not node.args or node.target in _LAZY:
+        return False
+    alias = schema.returns[0].alias_info
+    if alias is None or alias.is_write or not isinstance(node.args[0], fx.Node):
+        return False
+    return value.dtype == node.args[0].meta["val"].dtype and value.layout == torch.strided
+
+
+def dropout_mask(like: torch.Tensor, p: float) -> torch.Tensor:
+    """The mask of native_dropout on a CPU: its numbers are those of eager's dropout."""
+    return torch.empty_like(like, dtype=torch.bool).bernoulli_(1.0 - p)
+
+
+# Random operators whose first argument gives a shape alone: they run before it is computed.
+SHAPED = {dropout_mask, aten.rand_like.default, aten.randn_like.default, aten.randint_like.default, aten.randint_like.low_dtype, aten.bernoulli.p}
+
+
+def _is_random(node: fx.Node) -> bool:
+    if node.target is dropout_mask:
+        return True
+    schema = _schema(node)
+    if schema is None or torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    # Attention and others that leave elements out only if they are asked to.
+    given = {**{a.name: a.default_value for a in schema.arguments}, **dict(zip((a.name for a in schema.arguments), node.args)), **node.kwargs}
+    return given.get("dropout_p") != 0 and given.get("train", given.get("training")) is not False
+
+
+def split_dropout(graph: fx.Graph) -> None:
+    """Writes native_dropout on CPUs as a mask of random numbers and products, so that all but the mask is compiled."""
+    for node in list(graph.nodes):
+        if node.op != "call_function" or node.target is not aten.native_dropout.default or node.meta["val"][0].device.type != "cpu":
+            continue
+        x, p, train = (list(node.args) + [None])[:3]
+        if train is False:
+            continue
+        value, mask_value = node.meta["val"]
+        with graph.inserting_before(node):
+            mask = graph.call_function(dropout_mask, (x, p))
+            mask.meta = {**node.meta, "val": mask_value}
+            kept = graph.call_function(aten.mul.Tensor, (x, mask))
+            kept.meta = {**node.meta, "val": value}
+            scaled = graph.call_function(aten.mul.Scalar, (kept, 0.0 if p == 1 else 1.0 / (1.0 - p)))
+            scaled.meta = {**node.meta, "val": value}
+        for user in list(node.users):
+            user.replace_all_uses_with((scaled, mask)[user.args[1]])
+            graph.erase_node(user)
+        graph.erase_node(node)
+
+
+def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node]) -> dict[fx.Node, str]:
+    """Nodes that PyTorch runs whatever tc supports, with the reason; `updates` are not among them."""
+    eager: dict[fx.Node, str] = {}
+    known: set[sympy.Symbol] = set()
+    for node in graph.nodes:
+        if node.op != "call_function" or node in updates:
+            continue
+        tensors, schema = tensors_of(node), _schema(node)
+        new = {s for t in tensors for s in symbols.symbols_of(*t.shape)} | (symbols.symbols_of(node.meta["val"]) if is_number(node) else set())
+        new = {s for s in new - known if free_unbacked_symbols(s)}
+        known |= new
+        numbers = [a.meta.get("val") for a in node.all_input_nodes]
+        if node.target is operator.getitem and node.args[0] in eager:
+            eager[node] = eager[node.args[0]]
+        elif "val" not in node.meta:
+            eager[node] = "PyTorch does not say what it makes"
+        elif isinstance(node.target, torch._ops.HigherOrderOperator) and node.target.name() not in _HIGHER_ORDER:
+            eager[node] = "a higher-order operator without a meaning of its own"
+        elif _is_random(node):
+            eager[node] = "its random numbers are PyTorch's"
+        elif new:
+            eager[node] = "sizes of its results depend on data"
+        elif schema is not None and schema.is_mutable:
+            eager[node] = "it updates a tensor"
+        elif schema is not None and not schema.returns:
+            eager[node] = "it has an effect and no result"
+        elif any(isinstance(n, (torch.SymFloat, torch.SymBool)) for n in numbers) and not is_number(node):
+            eager[node] = "it takes a number that a run computes"
+        elif any(t.layout != torch.strided or t.is_quantized for t in tensors):
+            eager[node] = "its result is no dense tensor"
+        elif any(t.device.type not in ("cpu", "cuda") for t in tensors):
+            eager[node] = "tc has no code for its device"
+    return eager
+
+
+class Cut:
+    """The level of each node, and whether PyTorch runs it."""
+
+    def __init__(self, graph: fx.Graph, eager: dict[fx.Node, str], updates: set[fx.Node]):
+        self.level: dict[fx.Node, int] = {}
+        self.is_eager: dict[fx.Node, bool] = {}
+        definer: dict[sympy.Symbol, fx.Node] = {}
+        ordered = floor = -1 # the level of the last node that keeps its place; the least level after an update
+        for node in graph.nodes:
+            if node.op in ("placeholder", "get_attr"):
+                self.level[node], self.is_eager[node] = -1, False
+            elif node.op == "call_function" and node not in updates:
+                self.is_eager[node] = is_eager = node in eager
+                if is_number(node) and not is_eager:
+                    makers = [definer[s] for s in symbols.symbols_of(node.meta["val"]) if s in definer]
+                    self.level[node] = max((self.level[m] + 1 for m in makers), default=-1)
+                    continue
+                arguments = node.all_input_nodes
+                if node.target in SHAPED and isinstance(node.args[0], fx.Node) and is_eager:
+                    arguments = [a for a in arguments if a is not node.args[0] or a in node.args[1:]]
+                level = max([-1 if is_eager else 0, floor, *(self.level[a] + (self.is_eager[a] and not is_eager) for a in arguments)])
+                schema = _schema(node)
+                if is_eager and (_is_random(node) or schema is None or schema.is_mutable or not schema.returns):
+                    if not _is_random(node) and schema is not None and (schema.is_mutable or not schema.returns):
+                        level = max([level, *self.level.values()])
+                        floor = level + 1
+                    level = ordered = max(level, ordered)
+                self.level[node] = level
+                if is_eager:
+                    for tensor in tensors_of(node):
+                        for symbol in symbols.symbols_of(*tensor.shape):
+                            definer.setdefault(symbol, node) if free_unbacked_symbols(symbol) else None
+                    if is_number(node):
+                        for symbol in symbols.symbols_of(node.meta["val"]):
+                            definer.setdefault(symbol, node)
+
+    @property
+    def count(self) -> int:
+        return 1 + max(self.level.values(), default=0)
+
+    def is_compiled(self, node: fx.Node) -> bool:
+        return self.is_eager.get(node) is False and node.op == "call_function" and not is_number(node)

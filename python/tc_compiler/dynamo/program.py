@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Part of a graph of AOTAutograd as an ExportedProgram, which torch.export.save writes and tc-compile reads."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from typing import Any, Sequence
+
+import sympy
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
+from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
+from torch.utils import _pytree as pytree
+
+from . import symbols
+
+aten = torch.ops.aten
+# What stays of a node's metadata: what it computes and where it was written.
+_KEPT = ("val", "stack_trace")
+
+
+@dataclasses.dataclass
+class Program:
+    """`exported`: takes row-major tensors; `inputs`: (name, node of the whole graph, dims of it in the order of memory) of each that a call gives;
+    `sizes`: (name, symbol) of inputs that stand for a size by having it; `outputs`: as inputs, without names; `nodes`: nodes of the whole graph by the
+    names that the program gives them."""
+
+    exported: ExportedProgram
+    inputs: list[tuple[str, fx.Node, tuple[int, ...]]]
+    sizes: list[tuple[str, sympy.Symbol]]
+    outputs: list[tuple[fx.Node, tuple[int, ...]]]
+    nodes: dict[str, fx.Node]
+
+
+def layout(value: torch.Tensor) -> tuple[int, ...]:
+    """The dims in the order in which a program reads or writes them: that of memory where the elements lie in a row."""
+    order = symbols.physical_order(value)
+    return tuple(range(value.dim())) if order is None else order
+
+
+class _Sizes:
+    """Nodes that compute sizes from the inputs' own."""
+
+    def __init__(self, graph: fx.Graph, shape_env: Any):
+        self.graph, self.shape_env = graph, shape_env
+        self.places: dict[sympy.Expr, tuple[fx.Node, int]] = {}
+        self.made: dict[sympy.Expr, Any] = {}
+
+    def add_input(self, node: fx.Node) -> None:
+        for dim, size in enumerate(node.meta["val"].shape):
+            expr = symbols.expression(size)
+            if isinstance(expr, sympy.Basic):
+                self.places.setdefault(expr, (node, dim))
+
+    def get(self, value: Any) -> Any:
+        """A number, or the node that computes it."""
+        expr = symbols.expression(value)
+        if not isinstance(expr, sympy.Basic):
+            return expr
+        if expr.is_Integer:
+            return int(expr)
+        if expr not in self.made:
+            if expr in self.places:
+                made = self.graph.call_function(aten.sym_size.int, self.places[expr])
+                made.meta["val"] = self._number(expr)
+            else:
+                proxies = {str(s): fx.Proxy(self.get(self._number(s))) for s in expr.free_symbols}
+                functions = {"max": torch.sym_max, "min": torch.sym_min, "math": math}
+                before = set(self.graph.nodes)
+                made = eval(symbols.text(value), functions, proxies).node # noqa: S307 - an expression of SymPy's
+                for node in self.graph.nodes:
+                    if node not in before:
+                        node.meta["val"] = node.target(*fx.map_arg(node.args, lambda n: n.meta["val"]))
+            self.made[expr] = made
+        return self.made[expr]
+
+    def _number(self, expr: sympy.Expr) -> torch.SymInt:
+        return self.shape_env.create_symintnode(expr, hint=None)
+
+
+def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphModule, frozen: dict[fx.Node, torch.Tensor], fake_mode: Any) -> Program:
+    """The program of `nodes`, in their order. What they take from elsewhere are its inputs; `frozen` ones are its parameters."""
+    graph, env, own = fx.Graph(), {}, set(nodes)
+    shape_env = fake_mode.shape_env
+    sizes = _Sizes(graph, shape_env)
+    taken: dict[fx.Node, None] = {}
+    numbers: set[sympy.Symbol] = set()
+    modules: dict[str, Any] = {}
+    for node in nodes:
+        for value in node.all_input_nodes:
+            given = value.meta.get("val")
+            if isinstance(given, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+                numbers |= symbols.symbols_of(given)
+            elif value.op == "get_attr" and not isinstance(given, torch.Tensor):
+                modules[value.target] = getattr(root, value.target)
+            elif value not in own:
+                taken[value] = None
+    specs: list[InputSpec] = []
+    state: dict[str, torch.Tensor] = {}
+    inputs, size_inputs = [], []
+
+    def add_placeholder(name: str, value: torch.Tensor, tensor: torch.Tensor | None = None) -> fx.Node:
+        placeholder = graph.placeholder(name)
+        placeholder.meta["val"] = value
+        if tensor is None:
+            specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(name=placeholder.name), None))
+        else:
+            specs.append(InputSpec(InputKind.BUFFER, TensorArgument(name=placeholder.name), placeholder.name, True))
+            state[placeholder.name] = tensor
+        return placeholder
+
+    # Parameters come first in a program's signature.
+    for node in sorted(taken, key=lambda n: n not in frozen and n.op != "get_attr"):
+        value = node.meta["val"]
+        constant = frozen.get(node)
+        if constant is None and node.op == "get_attr":
+            constant = getattr(root, node.target)
+        if constant is not None:
+            env[node] = add_placeholder(f"w_{node.name}", value, constant.detach())
+            continue
+        order = layout(value)
+        numbers |= symbols.symbols_of(*value.shape)
+        with fake_mode:
+            base = torch.empty([value.shape[dim] for dim in order], dtype=value.dtype, device=value.device)
+        name = f"x{len(inputs)}"
+        env[node] = add_placeholder(name, base)
+        sizes.add_input(env[node])
+        inputs.append((name, node, order))
+    for node in nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor):
+                numbers |= symbols.symbols_of(*value.shape)
+    for symbol in sorted(numbers, key=str):
+        if symbol not in sizes.places:
+            number = shape_env.create_symintnode(symbol, hint=None)
+            with fake_mode:
+                base = torch.empty([number], dtype=torch.uint8)
+            name = f"size_{symbol}"
+            sizes.add_input(add_placeholder(name, base))
+            size_inputs.append((name, symbol))
+    for name, node, order in inputs:
+        if order != tuple(range(len(order))):
+            inverse = [order.index(dim) for dim in range(len(order))]
+            moved = graph.call_function(aten.permute.default, (env[node], inverse))
+            moved.meta["val"] = node.meta["val"]
+            env[node] = moved
+
+    def resolve(node: fx.Node) -> Any:
+        if node in env:
+            return env[node]
+        if node.op == "get_attr":
+            env[node] = graph.get_attr(node.target)
+            env[node].meta = dict(node.meta)
+            return env[node]
+        return sizes.get(node.meta["val"])
+
+    named = {}
+    for node in nodes:
+        made = graph.node_copy(node, resolve)
+        made.meta = {key: node.meta[key] for key in _KEPT if key in node.meta}
+        env[node] = made
+        named[made.name] = node
+    results, out_specs, written = [], [], []
+    for node in outputs:
+        order, result = layout(node.meta["val"]), env[node]
+        if order != tuple(range(len(order))):
+            result = graph.call_function(aten.permute.default, (result, list(order)))
+            with fake_mode:
+                result.meta["val"] = torch.empty([node.meta["val"].shape[dim] for dim in order], dtype=node.meta["val"].dtype, device=node.meta["val"].device)
+        results.append(result)
+        out_specs.append(OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name=result.name), None))
+        written.append((node, order))
+    graph.output(tuple(results))
+    given = len(inputs) + len(size_inputs)
+    signature = ModuleCallSignature([], [], pytree.tree_structure(((0,) * given, {})), pytree.tree_structure((0,) * len(results)))
+    ranges = {symbol: shape_env.var_to_range[symbol] for symbol in numbers if symbol in shape_env.var_to_range}
+    exported = ExportedProgram(root=fx.GraphModule(modules, graph), graph=graph, graph_signature=ExportGraphSignature(specs, out_specs), state_dict=state,
+                               range_constraints=ranges, module_call_graph=[ModuleCallEntry("", signature)]) # fmt: skip
+    exported._guards_code = [] # Dynamo checks them
+    return Program(exported, inputs, size_inputs, written, named)

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs of AOTAutograd as Python functions that call artifacts, and PyTorch's operators where tc has none.
+
+The function's text is made once, so that a call does nothing but what changes from call to call.
+"""
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import operator
+from typing import Any, Callable, Sequence
+
+import sympy
+import torch
+from torch import fx
+from torch.utils._sympy.solve import try_solve
+
+from .._tcrt import lib
+from . import program as programs
+from . import symbols
+from .cut import SHAPED, Cut, is_number, is_view, reasons_for_eager, split_dropout, tensors_of
+from .segment import Refused, Segment, compile_program, fit
+
+log = logging.getLogger(__name__.rpartition(".")[0])
+aten = torch.ops.aten
+_guards = torch._C._dynamo.guards
+
+
+@dataclasses.dataclass
+class Settings:
+    """Of one graph. `arguments`: tc-compile's; `frozen`: values of placeholders that never change, by index; `least_operators`: of a program, smaller
+    ones run by PyTorch; `fallback`: whether PyTorch may run what tc does not support."""
+
+    arguments: Sequence[str]
+    threads: int
+    frozen: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
+    least_operators: int = 1
+    fallback: bool = True
+
+
+class Wrapper:
+    """Compiles a graph: `make` returns the function that runs it, which takes a list of arguments and empties it. Afterwards `programs` has the number
+    of operators in each program, `eager` the nodes that PyTorch runs, with the reason."""
+
+    def __init__(self, module: fx.GraphModule, settings: Settings, fake_mode: Any):
+        self.module, self.graph, self.settings, self.fake_mode = module, module.graph, settings, fake_mode
+        self.lines: list[str] = []
+        self.globals: dict[str, Any] = {
+            "torch": torch, "math": math, "run": lib.tc_run_at, "check": _guards.assert_size_stride, "fit": fit, "empty_cpu": _guards._empty_strided_cpu,
+            "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_, "device": torch.device,
+        } # fmt: skip
+        self.name: dict[fx.Node, str] = {}
+        self.known: set[sympy.Symbol] = set() # which are variables
+        self.in_place: set[fx.Node] = set() # values that are known to lie as the graph says
+
+    def make(self) -> Callable[[list], tuple]:
+        split_dropout(self.graph)
+        self.graph.eliminate_dead_code()
+        nodes = list(self.graph.nodes)
+        self.placeholders = [n for n in nodes if n.op == "placeholder"]
+        self.results = list(nodes[-1].args[0])
+        self.updates = [n for n in nodes if n.target is aten.copy_.default and n.args[0].op == "placeholder"]
+        updates = set(self.updates)
+        eager = reasons_for_eager(self.graph, updates)
+        while True:
+            self.cut = Cut(self.graph, eager, updates)
+            refused: dict[fx.Node, str] = {}
+            segments = [self._compile(level, refused) for level in self._choose()]
+            if not refused:
+                break
+            eager.update(refused)
+        self.programs = [sum(n.target is not operator.getitem for n in s[1].nodes.values()) for s in segments if s]
+        self.eager = {n.name: f"{n.target}: {reason}" for n, reason in eager.items() if n.target is not operator.getitem}
+        self._write(segments)
+        text = "def call(arguments):\n" + "".join(f"    {line}\n" for line in self.lines)
+        log.debug("%s", text)
+        exec(compile(text, "<tc>", "exec"), self.globals) # noqa: S102 - the text made above
+        call = self.globals["call"]
+        call._boxed_call = True
+        return call
+
+    # ----------------------------------------------------------------------------------------------------- compiling
+
+    def _base(self, node: fx.Node, is_root: Callable[[fx.Node], bool]) -> fx.Node | None:
+        """The value that the node is a view of, in as many steps as it takes to come to a root."""
+        while not is_root(node):
+            if node.op != "call_function" or self.cut.is_eager[node] or not is_view(node):
+                return None
+            node = node.args[0]
+        return node
+
+    def _is_given(self, node: fx.Node) -> bool:
+        """Whether the value is there without a program's doing."""
+        return node.op in ("placeholder", "get_attr") or self.cut.is_eager.get(node, False)
+
+    def _choose(self) -> list[list[fx.Node]]:
+        """The nodes of each level's program; `wanted`: those whose values are used outside of programs or in other levels' ones."""
+        level = self.cut.level
+        taken = [n for n in self.results if isinstance(n, fx.Node)] + [n for u in self.updates for n in u.args[:2] if isinstance(n, fx.Node)]
+        for node, is_eager in self.cut.is_eager.items():
+            if is_eager:
+                shape = node.args[0] if node.target in SHAPED else None
+                taken += [a for a in node.all_input_nodes if a is not shape]
+        kept: set[fx.Node] = set()
+        self.wanted: set[fx.Node] = set()
+        stack: list[fx.Node] = []
+
+        def want(node: fx.Node) -> None:
+            if not self.cut.is_compiled(node) or self._base(node, self._is_given) is not None:
+                return
+            # Of values that are views of one another one is a result, which is as large as any; the function makes the others.
+            root = node
+            while is_view(root) and self.cut.is_compiled(root.args[0]) and level[root.args[0]] == level[node]:
+                root = root.args[0]
+            if root is not node and root.meta["val"].numel() == node.meta["val"].numel() and symbols.physical_order(root.meta["val"]) is not None:
+                node = root
+            self.wanted.add(node)
+            stack.append(node)
+
+        for node in taken:
+            want(node)
+        while stack:
+            node = stack.pop()
+            if node in kept:
+                continue
+            kept.add(node)
+            for argument in node.all_input_nodes:
+                if not self.cut.is_compiled(argument):
+                    continue
+                if level[argument] == level[node] or self._base(argument, self._is_given) is not None or not isinstance(argument.meta["val"], torch.Tensor):
+                    stack.append(argument)
+                else:
+                    want(argument)
+        # Views of what is given are computed by each program that takes them.
+        levels: list[list[fx.Node]] = [[] for _ in range(self.cut.count)]
+        for number, nodes in enumerate(levels):
+            own = {n for n in kept if level[n] == number and self._base(n, self._is_given) is None}
+            stack = list(own)
+            while stack:
+                for argument in stack.pop().all_input_nodes:
+                    if argument in kept and argument not in own and self._base(argument, self._is_given) is not None:
+                        own.add(argument)
+                        stack.append(argument)
+            nodes += [n for n in self.graph.nodes if n in own]
+        return levels
+
+    def _compile(self, nodes: list[fx.Node], refused: dict[fx.Node, str]) -> tuple[Segment, programs.Program] | None:
+        outputs = [n for n in nodes if n in self.wanted]
+        if not outputs:
+            return None
+        operators = sum(n.target is not operator.getitem and not is_view(n) for n in nodes)
+        if operators < self.settings.least_operators:
+            refused.update((n, f"a program of {operators} operators is too small to compile") for n in nodes if self._base(n, self._is_given) is None)
+            return None
+        frozen = {self.placeholders[i]: tensor for i, tensor in self.settings.frozen.items()}
+        program = programs.build(nodes, outputs, self.module, frozen, self.fake_mode)
+        device = next((t.device for n in nodes for t in tensors_of(n) if t.device.type == "cuda"), torch.device("cpu"))
+        arguments = [*self.settings.arguments, *(["--target=cuda"] if device.type == "cuda" else [])]
+        try:
+            return Segment(compile_program(program, arguments), self.settings.threads, device), program
+        except Refused as error:
+            if not self.settings.fallback:
+                raise RuntimeError(f"tc: {error}") from None
+            found = {program.nodes[name]: reason for name, reason in error.reasons.items() if name in program.nodes}
+            for node in found or [n for n in nodes if self._base(n, self._is_given) is None]:
+                reason = found.get(node) or str(error).splitlines()[0]
+                source = node.args[0] if node.target is operator.getitem else node
+                refused.update((n, reason) for n in [source, *(u for u in source.users if u.target is operator.getitem)])
+            return None
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def _write(self, segments: list[tuple[Segment, programs.Program] | None]) -> None:
+        names = [f"a{i}" for i in range(len(self.placeholders))]
+        self.name = dict(zip(self.placeholders, names))
+        self.lines.append(f"{', '.join(names)}{',' if len(names) == 1 else ''} = arguments" if names else "pass")
+        self.lines.append("arguments.clear()")
+        for placeholder in self.placeholders:
+            self._learn(placeholder)
+        for level in range(-1, len(segments)):
+            if level >= 0 and segments[level]:
+                self._write_segment(*segments[level])
+            for node in self.graph.nodes:
+                if self.cut.is_eager.get(node) and self.cut.level[node] == level:
+                    self.name[node], text = f"e{len(self.name)}", self._call(node)
+                    self.lines.append(f"{self.name[node]} = {text}")
+                    self._learn(node)
+        pairs = [(self._value(u.args[0]), self._value(u.args[1])) for u in self.updates] # when all has been read
+        if len(pairs) > 1:
+            self.lines.append(f"foreach_copy([{', '.join(t for t, _ in pairs)}], [{', '.join(v for _, v in pairs)}])")
+        elif pairs:
+            self.lines.append(f"{pairs[0][0]}.copy_({pairs[0][1]})")
+        self.lines.append("return (" + "".join(self._value(r) + ", " for r in self.results) + ")")
+
+    def _learn(self, node: fx.Node) -> None:
+        """Makes variables of symbols that the node's value tells."""
+        value = node.meta.get("val")
+        places = [(value, self.name[node])] if is_number(node) else [(s, f"{self.name[node]}.size({d})") for d, s in enumerate(getattr(value, "shape", ()))]
+        for size, text in places:
+            expr = symbols.expression(size)
+            if isinstance(expr, sympy.Symbol) and expr not in self.known:
+                self.known.add(expr)
+                self.lines.append(f"{expr} = {text}")
+
+    def _need(self, *sizes: Any) -> None:
+        """Makes variables of symbols of these that only expressions of arguments tell."""
+        for symbol in sorted(symbols.symbols_of(*sizes) - self.known, key=str):
+            for node in self.placeholders:
+                value = node.meta["val"]
+                for size, text in [(value, self.name[node])] if is_number(node) else [(s, f"{self.name[node]}.size({d})") for d, s in enumerate(getattr(value, "shape", ()))]:
+                    expr = symbols.expression(size)
+                    if symbol not in self.known and isinstance(expr, sympy.Basic) and expr.free_symbols == {symbol}:
+                        given = sympy.Symbol("given", integer=True)
+                        solved = try_solve(sympy.Eq(expr, given), symbol)
+                        if solved is not None and isinstance(solved[0], sympy.Eq):
+                            self.known.add(symbol)
+                            self.lines += [f"given = {text}", f"{symbol} = int({symbols.text_of(solved[1])})"]
+            if symbol not in self.known:
+                raise RuntimeError(f"tc: no argument of the graph tells the size {symbol}")
+
+    def _constant(self, value: Any) -> str:
+        name = f"k{len(self.globals)}"
+        self.globals[name] = value
+        return name
+
+    def _value(self, value: Any) -> str:
+        """Text of an argument or result."""
+        if isinstance(value, fx.Node):
+            if value not in self.name:
+                self.name[value] = self._computed(value)
+            return self.name[value]
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            self._need(value)
+            return symbols.text(value)
+        if isinstance(value, (list, tuple)):
+            inner = "".join(self._value(v) + ", " for v in value)
+            return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+        if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+            return repr(value)
+        return self._constant(value)
+
+    def _computed(self, node: fx.Node) -> str:
+        if node.op == "get_attr":
+            return self._constant(getattr(self.module, node.target))
+        if is_number(node):
+            return self._value(node.meta["val"])
+        if node in self.updates:
+            return self._value(node.args[0])
+        root = self._base(node, lambda n: n in self.name or self._is_given(n))
+        if root is None:
+            raise RuntimeError(f"tc: the graph's {node.format_node()} was not computed")
+        given, value, base = self._value(root), node.meta["val"], root.meta["val"]
+        self._check_layout(root)
+        offset = value.storage_offset() - base.storage_offset()
+        places = [symbols.tuple_text(value.shape), symbols.tuple_text(value.stride()), symbols.text(offset)]
+        if places == [symbols.tuple_text(base.shape), symbols.tuple_text(base.stride()), "0"]:
+            return given
+        self._need(*value.shape, *value.stride(), offset)
+        name = f"v{len(self.name)}"
+        self.lines.append(f"{name} = {given}.as_strided({places[0]}, {places[1]}, {given}.storage_offset(){'' if places[2] == '0' else ' + ' + places[2]})")
+        return name
+
+    def _call(self, node: fx.Node) -> str:
+        arguments = []
+        for index, argument in enumerate(node.args):
+            if index == 0 and node.target in SHAPED and isinstance(argument, fx.Node): # whatever its elements are
+                value = argument.meta["val"]
+                self._need(*value.shape, *value.stride())
+                arguments.append(f"empty_strided({symbols.tuple_text(value.shape)}, {symbols.tuple_text(value.stride())}, dtype={value.dtype}, device={str(value.device)!r})")
+            else:
+                arguments.append(self._value(argument))
+        if node.target is operator.getitem:
+            return f"{arguments[0]}[{arguments[1]}]"
+        arguments += [f"{k}={self._value(v)}" for k, v in node.kwargs.items()]
+        return f"{self._constant(node.target)}({', '.join(arguments)})"
+
+    def _check_layout(self, node: fx.Node) -> None:
+        """A value from elsewhere lies as the graph says, or is copied so."""
+        if node in self.in_place:
+            return
+        self.in_place.add(node)
+        value, name = node.meta["val"], self.name[node]
+        self._need(*value.shape, *value.stride())
+        size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(value.stride())
+        self.lines += [f"try: check({name}, {size}, {stride})", f"except AssertionError: {name} = fit({name}, {size}, {stride})"]
+
+    def _write_segment(self, segment: Segment, program: programs.Program) -> None:
+        inputs = {name: (node, order) for name, node, order in program.inputs}
+        sizes, addresses, shapes, out_shapes = dict(program.sizes), [], [], []
+        used: set[sympy.Symbol] = set()
+        for name in segment.names:
+            if name in sizes:
+                symbol = sizes[name]
+                self._need(self.fake_mode.shape_env.create_symintnode(symbol, hint=None))
+                self.lines.append(f"{name} = empty_cpu(({symbol},), (1,), torch.uint8)")
+                addresses.append(f"{name}.data_ptr()")
+                shapes.append(f"({symbol},)")
+                used.add(symbol)
+                continue
+            node, order = inputs[name]
+            variable, value = self._value(node), node.meta["val"]
+            if symbols.physical_order(value) is None:
+                variable = f"c{len(self.lines)}"
+                self.lines.append(f"{variable} = {self.name[node]}.contiguous()")
+            else:
+                self._check_layout(node)
+            addresses.append(f"{variable}.data_ptr()")
+            shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
+            used |= symbols.symbols_of(*value.shape)
+        for node, order in program.outputs:
+            value = node.meta["val"]
+            self._need(*value.shape)
+            used |= symbols.symbols_of(*value.shape)
+            self.name[node] = name = f"o{len(self.name)}"
+            self.in_place.add(node)
+            size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(symbols.row_major_strides(value.shape, order))
+            on_gpu = f"empty_strided({size}, {stride}, dtype={value.dtype}, device={str(value.device)!r})"
+            self.lines.append(f"{name} = {on_gpu if value.device.type == 'cuda' else f'empty_cpu({size}, {stride}, {value.dtype})'}")
+            addresses.append(f"{name}.data_ptr()")
+            out_shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
+        variables = "".join(f"{s}, " for s in sorted(used, key=str))
+        segment.find_shapes = eval(f"lambda {variables[:-2]}: ([{', '.join(shapes)}], [{', '.join(out_shapes)}])", {"math": math}) # noqa: S307
+        own, stream = self._constant(segment), "0"
+        if segment.device.type == "cuda":
+            stream = f"torch.cuda.current_stream({segment.device.index or 0}).cuda_stream"
+        self.lines += [
+            f"pool = {own}.pools[{stream}]",
+            "try: state = pool.pop()",
+            f"except IndexError: state = {own}.state({stream})",
+            f"if state.sizes != ({variables}): {own}.resize(state, ({variables}))",
+            "addresses = state.addresses",
+            *(f"addresses[{i}] = {address}" for i, address in enumerate(addresses)),
+            f"status = run(state.handle, {len(segment.names)}, state.inputs, {len(program.outputs)}, state.outputs, addresses)",
+            f"if status: {own}.fail(status)",
+            "pool.append(state)",
+        ]

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.compile(backend="tc") beside eager: results, gradients, updates, random numbers, layouts, sizes, what PyTorch runs.
+
+usage: PYTHONPATH=build/python TC_BIN=build/bin pytest test/Python/test_dynamo.py      needs PyTorch; skipped without
+"""
+import copy
+import gc
+import logging
+import os
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import torch.nn.functional as F # noqa: E402
+from tc_compiler.dynamo import counters, tc # noqa: E402
+from torch import nn # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    counters.clear()
+    torch.manual_seed(0)
+
+
+def same(actual, expected, tolerance=2e-5):
+    if isinstance(expected, (tuple, list)):
+        assert len(actual) == len(expected)
+        for a, e in zip(actual, expected):
+            same(a, e, tolerance)
+    elif isinstance(expected, torch.Tensor):
+        assert (actual.dtype, actual.shape, actual.requires_grad) == (expected.dtype, expected.shape, expected.requires_grad)
+        size = float(expected.detach().abs().nan_to_num(0, 0, 0).max()) if expected.numel() and expected.dtype != torch.bool else 0
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance * size + 1e-30, equal_nan=True)
+    else:
+        assert actual == expected
+
+
+def check(function, *inputs, tolerance=2e-5, strides=False, **options):
+    """Compares with eager, twice with other numbers; returns the compiled function."""
+    compiled = torch.compile(function, backend="tc", options=options, fullgraph=True)
+    for _ in range(2):
+        given = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+        for g, x in zip(given, inputs): # clone makes some layouts another
+            if isinstance(x, torch.Tensor) and g.stride() != x.stride():
+                g.as_strided_(x.shape, x.stride()) if x.untyped_storage().nbytes() <= g.untyped_storage().nbytes() else None
+        others = copy.deepcopy(given)
+        torch.manual_seed(7)
+        expected = function(*given)
+        torch.manual_seed(7)
+        actual = compiled(*others)
+        same(actual, expected, tolerance)
+        same(others, given, tolerance)
+        if strides:
+            assert actual.stride() == expected.stride()
+    return compiled
+
+
+def trains(make, *inputs, steps=3, dynamic=False, loss=lambda y: y.square().mean(), sizes=None, options=None, tolerance=2e-4):
+    """Steps of SGD beside eager's under the same seeds: losses, gradients, buffers."""
+    models = [make(), None]
+    models[1] = copy.deepcopy(models[0])
+    runs = [models[0], torch.compile(models[1], backend="tc", dynamic=dynamic, options=options or {})]
+    optimisers = [torch.optim.SGD(m.parameters(), lr=0.05, momentum=0.9) for m in models]
+    for step in range(steps):
+        given = [x[: sizes[step]] if sizes else x for x in inputs]
+        losses = []
+        for run, optimiser in zip(runs, optimisers):
+            torch.manual_seed(step)
+            optimiser.zero_grad()
+            value = loss(run(*given))
+            value.backward()
+            optimiser.step()
+            losses.append(value.detach())
+        same(losses[1], losses[0], tolerance)
+        same([p.grad for p in models[1].parameters()], [p.grad for p in models[0].parameters()], tolerance)
+        same(list(models[1].state_dict().values()), list(models[0].state_dict().values()), tolerance)
+
+
+class Block(nn.Module):
+    def __init__(self, width=32, heads=4, dropout=0.1):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(dropout), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        y = self.norms[0](x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return x + self.mlp(self.norms[1](x))
+
+
+def convolutions():
+    return nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.3), nn.Flatten(), nn.Linear(72, 5))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_training_of_convolutions(dynamic):
+    trains(convolutions, torch.randn(6, 3, 8, 8), dynamic=dynamic, sizes=[6, 4, 5] if dynamic else None)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_training_of_a_transformer(dynamic):
+    trains(Block, torch.randn(6, 7, 32), dynamic=dynamic, sizes=[6, 4, 5] if dynamic else None)
+
+
+def test_training_without_operators_of_eager():
+    trains(Block, torch.randn(2, 7, 32), options={"fallback": True})
+    assert counters["graphs"] == 2 and counters["programs"] == 2 and counters["eager"] == 1 # the dropout's mask
+
+
+def test_autocast():
+    class Half(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = Block(dropout=0.0)
+
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.block(x).float()
+
+    trains(Half, torch.randn(4, 7, 32), tolerance=3e-2, steps=2)
+
+
+def test_inference_and_freezing():
+    model = convolutions().eval()
+    x = torch.randn(4, 3, 8, 8)
+    with torch.no_grad():
+        expected = model(x)
+        for freezing in (False, True):
+            compiled = torch.compile(model, backend="tc", options={"freezing": freezing})
+            same(compiled(x), expected)
+            torch._dynamo.reset()
+        compiled = torch.compile(model, backend="tc", options={"freezing": True})
+        compiled(x)
+        model[-1].bias += 1 # is not seen
+        same(compiled(x), expected)
+        same(torch.compile(model, backend="tc")(x), expected + 1)
+
+
+def test_layouts_of_inputs_and_outputs():
+    x = torch.randn(2, 3, 5, 7)
+    check(lambda x: F.relu(x) * 2, x.to(memory_format=torch.channels_last), strides=True)
+    check(lambda x: x.permute(0, 2, 3, 1).relu().permute(0, 3, 1, 2) + 1, x)
+    for given in (x.transpose(1, 3), x[:, :, ::2], x[:, 1:], x[..., 0], x.as_strided((2, 3, 2), (105, 35, 1), 3), torch.randn(4, 1).expand(4, 6), torch.randn(3, 1, 5)):
+        compiled = torch.compile(lambda x: (x.exp().sum(0), x * 2), backend="tc", fullgraph=True)
+        same(compiled(given), (given.exp().sum(0), given * 2))
+        torch._dynamo.reset()
+
+
+def test_results_that_show_inputs_or_each_other():
+    def function(x, y):
+        z = x + y
+        return z.t(), z, z.view(-1), x.t(), x, y[1:], z.detach(), z[0]
+
+    check(function, torch.randn(4, 4), torch.randn(4, 4))
+    check(lambda x: (x.view(-1), x.view(2, 8)[1]), torch.randn(4, 4)) # no program
+    check(lambda x: x.view(torch.int32) + 1, torch.randn(4, 4))
+
+
+def test_updates_of_inputs():
+    def function(x, y):
+        x.add_(y)
+        y[1:] *= 2
+        return x * y
+
+    check(function, torch.randn(4, 4), torch.randn(4, 4))
+    check(lambda x: x.t().mul_(3) if x.t().mul_(3) is None else x, torch.randn(3, 4))
+
+
+def test_random_numbers_are_eagers():
+    def function(x):
+        a = torch.rand(3, 4) + torch.randn_like(x)
+        b = F.dropout(a.relu(), 0.4) * torch.randint(0, 5, (3, 4))
+        c = torch.bernoulli(torch.sigmoid(b)) + torch.rand_like(b)
+        return F.rrelu(c, training=True), torch.multinomial(torch.softmax(c, 1), 2), torch.randperm(6)
+
+    check(function, torch.randn(3, 4))
+
+
+def test_sizes_that_depend_on_data():
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    torch._dynamo.config.capture_scalar_outputs = True
+    try:
+        check(lambda x: (x[x > 0] * 2 + 1, torch.nonzero(x).sum()), torch.randn(5, 6))
+        check(lambda x, n: x.exp() * n.item(), torch.randn(5), torch.tensor(3))
+    finally:
+        torch._dynamo.config.capture_dynamic_output_shape_ops = False
+        torch._dynamo.config.capture_scalar_outputs = False
+
+
+def test_what_is_not_supported_is_eagers(caplog):
+    def function(x):
+        y = torch.special.bessel_j0(x.exp()) * 2
+        return torch.linalg.eigvals(y).abs().sort().values + y.sum(0)
+
+    with caplog.at_level(logging.INFO, "tc_compiler.dynamo"):
+        check(function, torch.rand(4, 4))
+    assert counters["eager"] == 2 and counters["programs"] == 3
+    assert "PyTorch runs aten.special_bessel_j0.default: " in caplog.text
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="special_bessel_j0"):
+        check(function, torch.rand(4, 4), fallback=False)
+
+
+def test_small_programs():
+    check(lambda x: torch.special.bessel_j0(x + 1) * 2, torch.rand(4), least_operators=2)
+    assert counters["programs"] == 0
+
+
+def test_custom_operators():
+    @torch.library.custom_op("tctest::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    twice.register_fake(torch.empty_like)
+    check(lambda x: twice(x + 1) + 1, torch.randn(3))
+
+    @torch.library.custom_op("tctest::fill", mutates_args=("x",))
+    def fill(x: torch.Tensor) -> None:
+        x.fill_(3)
+
+    def function(x):
+        y = x * 2
+        fill(y)
+        z = y + x
+        fill(x)
+        return z, x + y
+
+    check(function, torch.randn(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.uint8, torch.bool, torch.complex64])
+def test_dtypes(dtype):
+    x = torch.randint(0, 2, (3, 5)).to(dtype)
+    check(lambda x: (x.flip(0), torch.cat([x, x]), x != 0, x & x if not dtype.is_floating_point and not dtype.is_complex else x * x), x, tolerance=1e-2 if dtype.itemsize == 2 else 1e-5)
+
+
+def test_sizes_zero_and_one_and_numbers():
+    for shape in ((0, 4), (1, 4), (1, 1), ()):
+        check(lambda x: (x * 2, x.sum(), x.reshape(-1)), torch.randn(shape))
+    check(lambda x, n, f: (x * n + f, n + 1, f), torch.randn(3), 4, 0.5)
+    check(lambda x: (x + 1, None, 7, x.shape[0]), torch.randn(3))
+    check(lambda x: x * float("inf") + torch.tensor([float("nan"), 1.0, 2.0]), torch.randn(3))
+
+
+def test_dynamic_sizes():
+    compiled = torch.compile(lambda x, y: (torch.cat([x, y]).softmax(0), x[: x.shape[0] // 2] * x.shape[0], torch.arange(x.shape[0] * 2)), backend="tc", dynamic=True, fullgraph=True)
+    for n, m in ((4, 3), (9, 2), (5, 5), (1, 3), (0, 2), (9, 2)):
+        x, y = torch.randn(n, 3), torch.randn(m, 3)
+        same(compiled(x, y), (torch.cat([x, y]).softmax(0), x[: n // 2] * n, torch.arange(2 * n)))
+    compiled = torch.compile(lambda n, x: torch.zeros(n) + x, backend="tc", dynamic=True, fullgraph=True)
+    for n in (3, 8, 5):
+        same(compiled(n, torch.tensor(2.0)), torch.full((n,), 2.0))
+
+
+def test_optimisers():
+    for make in (lambda p: torch.optim.AdamW(p, lr=0.01), lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True), lambda p: torch.optim.RMSprop(p), lambda p: torch.optim.Adagrad(p)):
+        torch._dynamo.reset()
+        models = [nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3)) for _ in range(2)]
+        models[1].load_state_dict(models[0].state_dict())
+        optimisers = [make(m.parameters()) for m in models]
+        steps = [optimisers[0].step, torch.compile(optimisers[1].step, backend="tc")]
+        for _ in range(3):
+            x = torch.randn(4, 5)
+            for model, optimiser, step in zip(models, optimisers, steps):
+                optimiser.zero_grad()
+                model(x).square().mean().backward()
+                step()
+        same(list(models[1].parameters()), list(models[0].parameters()))
+
+
+def test_checkpoints_and_higher_order_operators():
+    from torch.utils.checkpoint import checkpoint
+
+    class Checked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = Block()
+
+        def forward(self, x):
+            return checkpoint(self.block, x, use_reentrant=False)
+
+    trains(Checked, torch.randn(2, 7, 32))
+    check(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos() * 2, (x,)), torch.randn(3))
+
+
+def test_second_derivatives_and_functions_of_torch_func():
+    check(torch.func.grad(lambda x: x.sin().square().sum()), torch.randn(5))
+    check(torch.func.vmap(lambda x: x @ x.t()), torch.randn(3, 4, 4))
+
+
+def test_threads_and_leaks():
+    compiled = torch.compile(lambda x: (x @ x).relu() + 1, backend="tc")
+    x = torch.randn(64, 64)
+    expected = compiled(x)
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            if not torch.equal(compiled(x), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(100):
+        compiled(x)
+    gc.collect()
+    assert len(gc.get_objects()) < before + 50
+
+
+def test_forks():
+    compiled = torch.compile(lambda x: x * 2 + 1, backend="tc")
+    x = torch.randn(5)
+    compiled(x)
+    child = os.fork()
+    if not child:
+        os._exit(0 if torch.equal(compiled(x), x * 2 + 1) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_options():
+    with pytest.raises(Exception, match="there is no option freezin; options are freezing, mode"):
+        torch.compile(lambda x: x + 1, backend="tc", options={"freezin": True})(torch.ones(2))
+    with pytest.raises(Exception, match='there is no mode "fast"; modes are default'):
+        torch.compile(lambda x: x + 1, backend="tc", options={"mode": "fast"})(torch.ones(2))
+    with pytest.raises(Exception, match="precison"):
+        torch.compile(lambda x: x + 1, backend="tc", options={"arguments": {"precison": "bf16"}})(torch.ones(2))
+    same(torch.compile(lambda x: x + 1, backend=tc, mode="max-autotune", options=None)(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_cache(tmp_path):
+    for _ in range(2):
+        torch._dynamo.reset()
+        check(lambda x: x.exp() + 1, torch.randn(5), cache=str(tmp_path))
+    assert any(tmp_path.iterdir())
