@@ -15,8 +15,8 @@ std::string tc::driver::findSizeError(const CompileRequest &request) {
   llvm::StringSet<> names;
   for (const std::string &text : request.dims) {
     GraphToPrimOptions parsed;
-    if (!parseDimOption(text, parsed))
-      return (llvm::Twine("--dim ") + text + " is not of the form " + kDimForms).str();
+    if (std::string conflict; !parseDimOption(text, parsed, &conflict))
+      return "--dim " + text + (conflict.empty() ? " is not of the form " + kDimForms.str() : ": " + conflict);
     if (StringRef name = parsed.dims.begin()->first; !names.insert(name).second)
       return ("--dim gives \"" + name + "\" twice; give each dim one size or range").str();
   }

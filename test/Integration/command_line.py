@@ -399,6 +399,8 @@ USE = {
     "unknown_dim": ["--dim", "batch=4"],
     "malformed_dim": ["--dim", "batch"],
     "dim_range_backwards": ["--dim", "n=5..2"],
+    "dim_no_multiple": ["--dim", "n=multiple-of:8,12,0..64"],
+    "dim_range_of_no_multiple": ["--dim", "n=multiple-of:8,1..7"],
     "dim_twice": ["--dim", "n=1", "--dim", "n=1..4"],
     "shape_twice": ["--shape", "x=2,3", "--shape", "x=2,3"],
     "cpu_without_cpu": ["--target", "cuda", "--cpu", "x86-64-v3"],

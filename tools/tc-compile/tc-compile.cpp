@@ -117,7 +117,8 @@ int main(int argc, char **argv) {
   option = app.add_option("--gpu", request.gpus, "known: sm_80, sm_90a");
   list(option->type_name("GPU")->group("Machines"));
 
-  app.add_option("--dim", request.dims, "size of a named dim, or a range: batch=1..64; can be repeated")
+  app.add_option("--dim", request.dims,
+                 "size of a named dim, or several: batch=1..64, batch=multiple-of:8,8..64; can be repeated")
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false)
       ->group("Sizes");

@@ -116,7 +116,8 @@ Json advise(const Json &function) {
     const std::string name = symbol["name"];
     if (!changed.count(name))
       continue;
-    std::string text = name + "=";
+    const uint64_t divisor = number(symbol, "divisor");
+    std::string text = name + "=" + (divisor > 1 ? "multiple-of:" + std::to_string(divisor) : "");
     for (int64_t size : listed[name])
       text += (text.back() == '=' ? "" : ",") + std::to_string(size);
     if (symbol.contains("max"))

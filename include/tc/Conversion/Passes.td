@@ -16,7 +16,7 @@ def ConvertGraphToPrimPass : Pass<"tc-convert-graph-to-prim", "::mlir::ModuleOp"
     are inlined. Fails with one diagnostic for each reason that nodes fail for.
   }];
   let options = [
-    ListOption<"dims", "dim", "std::string", "Sizes of named dimensions: batch=1 or batch=1..64">,
+    ListOption<"dims", "dim", "std::string", "Sizes of named dimensions: batch=1, batch=1..64 or batch=multiple-of:8">,
     ListOption<"shapes", "shape", "std::string", "Sizes of inputs: x=1x3x224x224, -1 as in the model">,
     ListOption<"customOps", "custom-op", "std::string", "JSON files of custom operators">,
     Option<"allowHostOps", "allow-host-ops", "bool", "false", "Custom operators compute what is refused of operators that tc has">];

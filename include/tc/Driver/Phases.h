@@ -45,7 +45,8 @@ Phase detectPhase(mlir::ModuleOp module);
 
 /// What the pipelines of the phases can be told.
 struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
-  ListOption<std::string> dims{*this, "dim", llvm::cl::desc("sizes of named dims: batch=1 or batch=1..64 (prim)")};
+  ListOption<std::string> dims{
+      *this, "dim", llvm::cl::desc("sizes of named dims: batch=1, batch=1..64 or batch=multiple-of:8 (prim)")};
   ListOption<std::string> shapes{*this, "shape", llvm::cl::desc("sizes of inputs: x=1x3x224x224 (prim)")};
   ListOption<std::string> customOps{*this, "custom-op", llvm::cl::desc("JSON files of custom operators (prim)")};
   Option<bool> allowHostOps{*this, "allow-host-ops",

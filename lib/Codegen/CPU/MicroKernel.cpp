@@ -10,6 +10,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
@@ -336,7 +338,8 @@ void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::opt
   Location loc = em.loc();
   Value main = em.mul(em.divUnsigned(count.value, em.i64(rows)), em.i64(rows));
   em.loop(em.i64(0), main, rows, [&](Index i) { body(i.base, rows); }, 0);
-  if (knownRest && *knownRest == 0)
+  const int64_t multiple = std::gcd(em.multipleOf(count.value), rows); // of what remains, too
+  if (multiple == rows || (knownRest && *knownRest == 0))
     return;
   Value rest = em.sub(count.value, main);
   if (knownRest) {
@@ -348,7 +351,7 @@ void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::opt
   int64_t highest = 1;
   while (highest * 2 < rows)
     highest *= 2;
-  for (int64_t block = highest; block >= 1; block /= 2) {
+  for (int64_t block = highest; block >= 1 && multiple % (block * 2) != 0; block /= 2) {
     if (block == rows)
       continue;
     Value bit = arith::AndIOp::create(b, loc, rest, em.i64(block));
@@ -439,7 +442,7 @@ void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index star
 }
 
 SmallVector<Index> tc::codegen::linesFrom(Emitter &em, Value first, AffineExpr size) {
-  const bool isWhole = prim::getConstantSize(size).value_or(1) % em.width() == 0;
+  const bool isWhole = em.multipleOf(em.size(size)) % em.width() == 0;
   const Value last = isWhole ? Value() : em.sub(em.size(size), em.i64(1));
   SmallVector<Index> lines;
   for (int64_t i = 0; i < em.width(); ++i) {

@@ -134,8 +134,8 @@ SmallVector<Value> Emitter::laneLoop(Value count, std::optional<int64_t> constan
                                      llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body, Value lower) {
   Value zero = lower ? lower : i64(0);
   int64_t w = width();
-  bool aligned = constantCount && *constantCount % w == 0;
   Value span = sub(count, zero);
+  const bool aligned = (constantCount && *constantCount % w == 0) || multipleOf(span) % w == 0;
   Value full = aligned ? count : add(zero, mul(divUnsigned(span, i64(w)), i64(w)));
   auto constantLower = constantOf(zero), constantFull = constantOf(full);
   SmallVector<Value> carried(inits);

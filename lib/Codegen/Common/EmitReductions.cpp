@@ -150,7 +150,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
     }
     if (team) { // every member takes each team->size-th vector
       int64_t w = width();
-      bool whole = prim::getConstantSize(extents[dim]).value_or(1) % w == 0;
+      const bool whole = multipleOf(extent) % w == 0;
       Value start = mul(team->member, i64(w));
       return loop(
           start, extent, w * team->size, acc,
@@ -183,18 +183,19 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         }
         return next;
       });
-    auto constantExtent = constantOf(extent);
-    if (constantExtent && constantBlocks && *constantExtent == *constantBlocks)
+    if (multipleOf(extent) % block == 0)
       return acc;
+    const bool isWhole = multipleOf(extent) % w == 0;
     return loop(
         blocks, extent, w, acc,
         [&](Index iv, ValueRange carried) {
-          Value on = tailMask(*this, sub(extent, iv.base));
+          const Value on = isWhole ? Value() : tailMask(*this, sub(extent, iv.base));
           scopes.back().mask = on;
           SmallVector<Index> inner = at;
           inner.push_back(contiguous(iv));
           Value value = broadcast(toAccumulator(element(inner)));
-          value = arith::SelectOp::create(b, location, on, value, broadcast(start));
+          if (on)
+            value = arith::SelectOp::create(b, location, on, value, broadcast(start));
           SmallVector<Value> next = llvm::to_vector(carried);
           next[0] = merge(carried[0], value);
           return next;

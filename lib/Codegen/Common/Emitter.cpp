@@ -9,7 +9,10 @@
 #include "Common/Emission.h"
 #include "Common/EmitterHelpers.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tc;
@@ -178,6 +181,45 @@ static unsigned countTerms(AffineExpr sum) {
   return terms;
 }
 
+/// The divisor of a symbol of the function that the region is in.
+static int64_t divisorOf(kernel::RegionOp region, unsigned position) {
+  auto function = region->getParentOfType<func::FuncOp>();
+  auto symbols = function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
+  if (!symbols || position >= symbols.size())
+    return 1;
+  auto symbol = dyn_cast<prim::SymbolAttr>(symbols[position]);
+  return symbol ? symbol.getDivisor() : 1;
+}
+
+int64_t Emitter::multipleOf(Value value, int depth) const {
+  constexpr int kDeepest = 12;
+  constexpr int64_t kMost = int64_t(1) << 30; // more is of no use, and products of two of them fit
+  if (auto known = constantOf(value))
+    return *known == INT64_MIN ? kMost : std::abs(*known);
+  if (int64_t divisor = symbolDivisors.lookup(value))
+    return divisor;
+  if (depth == kDeepest)
+    return 1;
+  auto of = [&](Value part) { return multipleOf(part, depth + 1); };
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto forOp = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return forOp && forOp.getInductionVar() == value ? std::gcd(of(forOp.getLowerBound()), of(forOp.getStep())) : 1;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
+    return std::gcd(of(op->getOperand(0)), of(op->getOperand(1)));
+  if (isa<arith::MulIOp>(op)) {
+    const int64_t x = of(op->getOperand(0)), y = of(op->getOperand(1));
+    return x > kMost || y > kMost ? std::max<int64_t>(x, y) : x * y;
+  }
+  if (isa<arith::DivUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op)) {
+    const auto by = constantOf(op->getOperand(1));
+    const int64_t x = of(op->getOperand(0));
+    return by && *by > 0 && x % *by == 0 ? x / *by : 1;
+  }
+  return 1;
+}
+
 Value Emitter::throughMemory(Value value) {
   Value slot = stackBuffer(value.getType(), 1);
   LLVM::StoreOp::create(b, location, value, slot);
@@ -204,6 +246,8 @@ Value Emitter::size(AffineExpr expr) {
                                      ArrayRef<LLVM::GEPArg>{int32_t(word)});
       return LLVM::LoadOp::create(b, location, b.getI64Type(), at);
     });
+    if (const int64_t divisor = divisorOf(regionOp, symbol.getPosition()); divisor > 1)
+      symbolDivisors[result] = divisor;
   } else {
     auto binary = cast<AffineBinaryOpExpr>(expr);
     Value x = size(binary.getLHS()), y = size(binary.getRHS());

@@ -136,6 +136,9 @@ public:
   mlir::Value isNot(mlir::Value condition);
   /// Value of a size expression, computed once at the start of the function.
   mlir::Value size(mlir::AffineExpr expr);
+  /// What an i64 that is made of sizes, loops and constants is known to be a multiple of: 1 where nothing is, 0 of 0.
+  /// Sizes are multiples of their symbols' divisors (`--dim batch=multiple-of:8`).
+  int64_t multipleOf(mlir::Value value, int depth = 0) const;
   /// Product of the sizes of `tensor` from dim `from` (inclusive) to `to` (exclusive).
   mlir::Value sizeProduct(llvm::ArrayRef<mlir::AffineExpr> sizes);
 
@@ -229,7 +232,8 @@ public:
              mlir::ValueRange inits, std::optional<int64_t> stepsWithin,
              llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, int64_t multiple = 1);
   /// Lanes over [0, count): full vectors, then one masked vector; each call of body sees contiguous lanes from 0.
-  /// `constantCount`: the count, or any number with its remainder by width(), if that is known. `lower` shifts the
+  /// `constantCount`: the count, or any number with its remainder by width(), if that is known; no vector is masked
+  /// where the count is known to be a multiple of the width. `lower` shifts the
   /// start (must be a multiple of width()).
   void laneLoop(mlir::Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
                 mlir::Value lower = {});
@@ -404,7 +408,7 @@ private:
   bool hasScratch;
   mlir::Value scratchBase;
   mlir::Value workerScratch;
-  llvm::DenseMap<int64_t, mlir::Value> symbolValues;
+  llvm::DenseMap<mlir::Value, int64_t> symbolDivisors; // of the values of symbols that have one
   llvm::DenseMap<int64_t, mlir::Value> constants;
   llvm::DenseMap<mlir::Attribute, mlir::Value> laneOffsetVectors; // by the offsets
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;

@@ -81,20 +81,39 @@ FailureOr<AffineExpr> ArgumentSizes::openSize(const std::string &key, int64_t wa
     }
     return size;
   }
+  const int64_t divisor = given == givenDims.end() ? 1 : given->second.divisor;
+  if (wanted >= 0 && wanted % divisor != 0) {
+    report(loc, "input \"" + input + "\": --shape gives dim \"" + Twine(key) + "\" the size " + Twine(wanted) +
+                    ", --dim multiples of " + Twine(divisor) + "; leave one of them out");
+    return failure();
+  }
   if (wanted >= 0)
     return size = builder.size(wanted);
   if (given != givenDims.end()) {
-    const auto &[min, max, some] = given->second;
-    if (isOutside(min, max))
-      return refuse("--dim", min, max);
-    for (int64_t one : some)
+    const DimSizes &sizes = given->second;
+    if (isOutside(sizes.min, sizes.max))
+      return refuse("--dim", sizes.min, sizes.max);
+    for (int64_t one : sizes.listed)
       if (isOutside(one, one))
         return refuse("--dim", one, one);
-    range = {std::max(range.first, min), std::min(range.second, max)};
+    range = {std::max(range.first, sizes.min), std::min(range.second, sizes.max)};
+  }
+  if (divisor > 1) {
+    const std::pair<int64_t, int64_t> whole = range;
+    const int64_t rest = range.first % divisor;
+    if (range.second != INT64_MAX)
+      range.second -= range.second % divisor;
+    if (rest != 0 && range.first > range.second - (divisor - rest)) {
+      report(loc, "input \"" + input + "\": --dim gives dim \"" + Twine(key) + "\" multiples of " + Twine(divisor) +
+                      ", of which none lies in the " + Twine(whole.first) + " to " + Twine(whole.second) +
+                      " that the model takes; give a divisor that has one");
+      return failure();
+    }
+    range.first += rest ? divisor - rest : 0;
   }
   if (range.first == range.second)
     return size = builder.size(range.first);
-  size = builder.symbols.add(key, range.first, range.second);
+  size = builder.symbols.add(key, range.first, range.second, divisor);
   if (given != givenDims.end() && !given->second.listed.empty()) {
     SmallVector<int64_t> numbers = {cast<AffineSymbolExpr>(size).getPosition()};
     llvm::append_range(numbers, given->second.listed);

@@ -21,11 +21,35 @@ namespace tc::conversion {
 using namespace mlir;
 using namespace tc;
 
-bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options) {
+/// What sizes that were each well formed say against each other; empty: nothing. Brings the ends to multiples.
+static std::string alignToDivisor(DimSizes &sizes) {
+  const std::string multiple = "multiple of " + std::to_string(sizes.divisor);
+  for (int64_t size : sizes.listed)
+    if (size % sizes.divisor != 0)
+      return std::to_string(size) + " is no " + multiple + "; list multiples, or leave multiple-of out";
+  const int64_t below = sizes.max == INT64_MAX ? sizes.max : sizes.max / sizes.divisor * sizes.divisor;
+  const int64_t rest = sizes.min % sizes.divisor;
+  if (rest != 0 && sizes.min > below - (sizes.divisor - rest))
+    return "no " + multiple + " lies in " + std::to_string(sizes.min) + ".." + std::to_string(sizes.max) +
+           "; give a range that has one";
+  sizes.min += rest ? sizes.divisor - rest : 0;
+  sizes.max = below;
+  return "";
+}
+
+bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options, std::string *conflict) {
   auto [name, value] = text.rsplit('=');
-  SmallVector<StringRef> parts;
-  value.split(parts, ',');
   DimSizes sizes;
+  bool isMultiple = value.consume_front("multiple-of:");
+  if (isMultiple) {
+    StringRef divisor;
+    std::tie(divisor, value) = value.split(',');
+    if (divisor.getAsInteger(10, sizes.divisor) || sizes.divisor < 1 || (value.empty() && text.ends_with(",")))
+      return false;
+  }
+  SmallVector<StringRef> parts;
+  if (!isMultiple || !value.empty())
+    value.split(parts, ',');
   bool hasRange = false;
   for (StringRef part : parts) {
     auto [low, high] = part.split("..");
@@ -45,7 +69,12 @@ bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options) {
   }
   if (name.empty() || llvm::any_of(sizes.listed, [&](int64_t size) { return size < sizes.min || size > sizes.max; }))
     return false;
-  if (parts.size() == 1 && !hasRange) {
+  if (std::string what = alignToDivisor(sizes); !what.empty()) {
+    if (conflict)
+      *conflict = std::move(what);
+    return false;
+  }
+  if (parts.size() == 1 && !hasRange && !isMultiple) {
     sizes.min = sizes.max = sizes.listed.front();
     sizes.listed.clear();
   }
@@ -104,8 +133,9 @@ struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassB
   void runOnOperation() override {
     GraphToPrimOptions conversionOptions;
     for (const std::string &text : dims)
-      if (!parseDimOption(text, conversionOptions)) {
-        getOperation().emitError() << "--dim " << text << " is not of the form " << kDimForms;
+      if (std::string conflict; !parseDimOption(text, conversionOptions, &conflict)) {
+        getOperation().emitError() << "--dim " << text
+                                   << (conflict.empty() ? " is not of the form " + kDimForms.str() : ": " + conflict);
         return signalPassFailure();
       }
     for (const std::string &text : shapes)

@@ -29,18 +29,19 @@
 namespace tc {
 
 /// What the user said.
-/// The sizes of a dim: all from `min` to `max`; those in `listed` get code of their own beside.
+/// The sizes of a dim: all multiples of `divisor` from `min` to `max`; those in `listed` get code of their own beside.
 struct DimSizes {
-  int64_t min = 0, max = INT64_MAX;
+  int64_t min = 0, max = INT64_MAX, divisor = 1;
   std::vector<int64_t> listed;
   bool operator==(const DimSizes &other) const {
-    return min == other.min && max == other.max && listed == other.listed;
+    return min == other.min && max == other.max && divisor == other.divisor && listed == other.listed;
   }
 };
 
 struct GraphToPrimOptions {
   /// `--dim batch=1` is {"batch", {1, 1}}, and makes the dim static; `--dim batch=1..64` is {"batch", {1, 64}}, and
-  /// `--dim batch=1,8,1..64` {"batch", {1, 64, {1, 8}}}.
+  /// `--dim batch=1,8,1..64` {"batch", {1, 64, 1, {1, 8}}}. `--dim batch=multiple-of:8,8..512` is {"batch", {8, 512,
+  /// 8}}.
   std::map<std::string, DimSizes> dims;
   /// `--shape x=1,3,224,224`: the sizes of the input of that name; -1 leaves a dim as the model has it.
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -54,12 +55,13 @@ struct GraphToPrimOptions {
   bool allowHostOps = false;
 };
 
-/// Reads `batch=1`, `batch=1..64` or `batch=1,8,1..64` into options.dims; false if it is of another form. Listed sizes
-/// without a range leave the dim open; those beyond the range are of another form.
-inline constexpr llvm::StringLiteral kDimForms = "NAME=SIZE, NAME=MIN..MAX or NAME=SIZE,SIZE,MIN..MAX, with sizes from "
-                                                 "0 on, the smaller first, those listed within the "
-                                                 "range";
-bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
+/// Reads `batch=1`, `batch=1..64`, `batch=1,8,1..64` or one of these behind `multiple-of:8,` into options.dims; false
+/// if it is of another form, or if its sizes contradict each other, which `conflict` then says. Listed sizes without a
+/// range leave the dim open; those beyond the range are of another form.
+inline constexpr llvm::StringLiteral kDimForms =
+    "NAME=SIZE, NAME=MIN..MAX, NAME=SIZE,SIZE,MIN..MAX or NAME=multiple-of:N,MIN..MAX, with sizes from 0 on, N from 1 "
+    "on, the smaller first, those listed within the range";
+bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options, std::string *conflict = nullptr);
 /// Reads `x=1,3,224,224` (or with x between the sizes; names for sizes; `:f32` behind them) into options.shapes; false
 /// if it is of another form.
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);

@@ -12,14 +12,14 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
 
-AffineExpr SymbolTableBuilder::add(StringRef name, int64_t min, int64_t max) {
+AffineExpr SymbolTableBuilder::add(StringRef name, int64_t min, int64_t max, int64_t divisor) {
   std::string unique = name.str();
   auto taken = [&](StringRef candidate) {
     return llvm::any_of(symbols, [&](Attribute a) { return cast<SymbolAttr>(a).getName() == candidate; });
   };
   for (int64_t i = 1; taken(unique); ++i)
     unique = (name + "_" + Twine(i)).str();
-  symbols.push_back(SymbolAttr::get(context, unique, min, max, 1));
+  symbols.push_back(SymbolAttr::get(context, unique, min, max, divisor));
   return getAffineSymbolExpr(symbols.size() - 1, context);
 }
 

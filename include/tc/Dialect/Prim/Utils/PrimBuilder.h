@@ -33,7 +33,7 @@ public:
       symbols.append(known.begin(), known.end());
   }
   /// A new symbol; the name is made unique.
-  mlir::AffineExpr add(llvm::StringRef name, int64_t min = 0, int64_t max = INT64_MAX);
+  mlir::AffineExpr add(llvm::StringRef name, int64_t min = 0, int64_t max = INT64_MAX, int64_t divisor = 1);
   /// Lowers the upper bound of a symbol.
   void refineMax(unsigned position, int64_t max);
   unsigned size() const { return symbols.size(); }
