@@ -20,27 +20,16 @@
 
 usage() { sed -n '/^# usage/,/^# NAMES/s/^# \{0,1\}//p' "$root/scripts/gpu_check.sh" >&2; exit 1; }
 
-# Links a tool with LLVM's static libraries, and what else the other machine may lack: less than a third of the shared ones.
-link_static() { # TOOL OUT
-  local command libraries=/usr/lib/llvm-22/lib
-  command=$(ninja -C "$build_dir" -t commands "bin/$1" | tail -n 1)
-  command=${command#: && } command=${command% && :}
-  # lld's LTO, which nothing runs, names a function of Polly.
-  [ -f "$work/polly.o" ] || echo '__asm__(".globl _Z18getPollyPluginInfov\n_Z18getPollyPluginInfov: ud2\n");' |
-    clang-22 -x c -c - -o "$work/polly.o"
-  command=${command//$libraries\/libMLIR.so.22.1/}
-  command=${command//$libraries\/libLLVM.so.1/-Wl,--start-group $(echo $libraries/libMLIR*.a $libraries/libLLVM*.a) -Wl,--end-group $work/polly.o}
-  command=${command//libprotobuf.so/libprotobuf.a}
-  (cd "$build_dir" && eval "${command/-o bin\/$1/-o $2} -Wl,--gc-sections -s -lz -lzstd -static-libstdc++ -static-libgcc")
-}
-
 pack() {
   build_dir=$(realpath "${BUILD_DIR:-build}")
   work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  was=$(sed -n 's/^TC_STATIC_LLVM:BOOL=//p' "$build_dir/CMakeCache.txt")
+  trap 'rm -rf "$work"; cmake -DTC_STATIC_LLVM="${was:-OFF}" "$build_dir" >/dev/null' EXIT
   mkdir -p "$1" "$work/tc/bin"
-  link_static tc-compile "$work/tc/bin/tc-compile"
-  strip -o "$work/tc/bin/tc-run" "$build_dir/bin/tc-run"
+  # Which links them once more, and compiles nothing.
+  cmake -DTC_STATIC_LLVM=ON "$build_dir" >/dev/null
+  cmake --build "$build_dir" --parallel "${JOBS:-2}" --target tc-compile tc-run
+  cp "$build_dir/bin/tc-compile" "$build_dir/bin/tc-run" "$work/tc/bin/"
   tar -C "$work/tc" -cf - bin | xz -2 --block-size=16MiB -T 0 >"$1/tools.tar.xz"
   say "packed: $(du -h "$1/tools.tar.xz" | cut -f 1) in $1"
 }
