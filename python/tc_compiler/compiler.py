@@ -19,7 +19,7 @@ def find_tool(name: str) -> str:
             return os.path.join(folder, name)
     found = shutil.which(name)
     if not found:
-        raise InvalidError(f"{name} was not found: it is not in this package, the runtime's alone; install tc_compiler, or set TC_BIN to the folder of tc's tools")
+        raise InvalidError(f"{name} was not found: this is tc's runtime alone; install the compiler by pip install tc_compiler, or set TC_BIN to the folder of tc's tools")
     return found
 
 
