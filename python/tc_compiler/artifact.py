@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import html
 import json
 import os
 import threading
@@ -11,6 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from . import reports
 from ._tcrt import ffi, lib
 from .dtypes import DTYPES, DType, pack, unpack
 from .errors import InvalidError, RefusedError, TcError, error_of
@@ -475,11 +477,27 @@ class Artifact:
                     total["time_ns"] += entry.time_ns
         return sorted(totals.values(), key=lambda total: -total["time_ns"])
 
-    def guards(self) -> str:
-        """What runs are refused for: from which inputs, node and line (tc-inspect --guards)."""
-        from .compiler import run_tool
+    def guards(self) -> list[dict[str, Any]]:
+        """What runs are refused for: {"function", "kind", "inputs", "condition", "from", "costs", "give_up"}, all of them text; none in artifacts
+        of tc before 0.1."""
+        return reports.guards(self.manifest)
 
-        return run_tool("tc-inspect", [self.path, "--guards"])
+    def explain(self) -> list[dict[str, Any]]:
+        """What became of the model, a kernel a row, in the order of their first launches: {"kernel", "function", "nodes": the model's, joined by "+",
+        "strategy", "flops" and "bytes" of a launch: numbers, or expressions of the symbols as text, "unfused_bytes" and "unfused_launches": what its
+        nodes would take one by one, "reads": names of kernels and inputs}."""
+        return reports.kernels(self.manifest)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: functions, kernels, guards."""
+        values = [{"function": f.name, "": kind, "name": v.name, "kind": v.kind, "dtype": v.dtype.name, "shape": str(list(v.shape))}
+                  for f in self.functions.values() for kind, vs in (("input", f.inputs), ("output", f.outputs)) for v in vs] # fmt: skip
+        parts = [f"<b>{html.escape(self.path)}</b>", reports.table(values, ("function", "", "name", "kind", "dtype", "shape"))]
+        if kernels := self.explain():
+            parts.append(reports.table(kernels, ("kernel", "nodes", "strategy", "flops", "bytes", "unfused_bytes", "unfused_launches")))
+        if guards := self.guards():
+            parts.append(reports.table(guards, ("condition", "inputs", "from")))
+        return "\n".join(parts)
 
     def close(self) -> None:
         """Frees the model once no call uses it; later calls raise InvalidError."""
