@@ -10,10 +10,14 @@
 from .artifact import Artifact, Function, Symbol, Value, load, version
 from .compiler import compile
 from .errors import InternalError, InvalidError, MachineError, RefusedError, TcError, UnsupportedError
-from .session import InferenceSession, OrtValue, RunOptions, SessionOptions
+from .session import (
+    ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue, RunOptions, SessionOptions, get_all_providers,
+    get_available_providers, get_device, set_default_logger_severity,
+) # fmt: skip
 
 __all__ = [
-    "Artifact", "Function", "InferenceSession", "InternalError", "InvalidError", "MachineError", "OrtValue", "RefusedError", "RunOptions",
-    "SessionOptions", "Symbol", "TcError", "UnsupportedError", "Value", "compile", "load", "version",
+    "Artifact", "ExecutionMode", "Function", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InternalError", "InvalidError", "MachineError",
+    "ModelMetadata", "NodeArg", "OrtValue", "RefusedError", "RunOptions", "SessionOptions", "Symbol", "TcError", "UnsupportedError", "Value", "compile",
+    "get_all_providers", "get_available_providers", "get_device", "load", "set_default_logger_severity", "version",
 ] # fmt: skip
 __version__ = version()

@@ -439,14 +439,18 @@ class Artifact:
 
     @property
     def inputs(self) -> list[Value]:
+        """Of the first function."""
         return self.main.inputs
 
     @property
     def outputs(self) -> list[Value]:
+        """Of the first function."""
         return self.main.outputs
 
     def run(self, inputs: Arrays | None = None, /, **named: Any) -> dict[str, Any]:
-        """Runs the first function: Function.__call__."""
+        """Runs the first function. Inputs by name, of the dtypes and sizes of `inputs`: NumPy arrays, what DLPack exports from host memory, numbers and
+        lists; lists of them are sequences, None is an absent optional, dicts are maps. Returns new arrays by the outputs' names. Raises
+        RefusedError for inputs that the model does not take, InvalidError after close(), MachineError where memory runs out."""
         return self.main(inputs, **named)
 
     __call__ = run
@@ -517,7 +521,8 @@ class Artifact:
 
 
 def load(source: str | os.PathLike | bytes, **options: Any) -> Artifact:
-    """Loads an artifact; options are Artifact's."""
+    """Loads an artifact: a path, or its bytes, which are kept. Options are Artifact's: device, variant, threads, verify_weights, profile. Raises
+    InvalidError where it cannot be read, is corrupt or of another version, MachineError where this machine cannot run it."""
     return Artifact(source, **options)
 
 

@@ -6,6 +6,8 @@ Source: the names and behaviour of onnxruntime.InferenceSession, ONNX Runtime 1.
 from __future__ import annotations
 
 import concurrent.futures
+import ctypes
+import enum
 import os
 from typing import Any, Callable, Mapping, Sequence
 
@@ -13,25 +15,59 @@ import numpy as np
 
 from .artifact import Artifact, Value
 from .compiler import compile
+from .dtypes import DTYPES
 from .errors import InvalidError
 
 _MAGIC = b"tcart\r\n\x1a"
 
 
-class SessionOptions:
-    """Options of a session: `intra_op_num_threads` threads of a run (0: one per usable core), `enable_profiling`. Others that ONNX Runtime has may be
-    set, and change nothing: the model is compiled."""
+class GraphOptimizationLevel(enum.IntEnum):
+    """ONNX Runtime's names; all levels are the same here, as everything happens when the model is compiled."""
 
-    def __init__(self):
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    """ONNX Runtime's names; they change nothing."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class SessionOptions:
+    """Options of a session: `intra_op_num_threads` threads of a run (0: one per usable core), `enable_profiling`, sizes of named dims. Others that
+    ONNX Runtime has may be set, and change nothing: the model is compiled."""
+
+    def __init__(self) -> None:
         self.intra_op_num_threads = 0
         self.enable_profiling = False
+        self._dims: dict[str, int] = {}
+        self._entries: dict[str, str] = {}
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """The size of a named dim, for which a model is compiled; artifacts have their sizes already."""
+        self._dims[name] = size
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Accepted, as other options are."""
+        """Kept, and changes nothing."""
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        """What add_session_config_entry was given; raises InvalidError where it was not."""
+        if key not in self._entries:
+            raise InvalidError(f'the session options have no entry "{key}"; set it by add_session_config_entry')
+        return self._entries[key]
 
 
 class RunOptions:
     """Accepted; a run of compiled code has no options."""
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Accepted, and changes nothing."""
 
 
 class NodeArg:
@@ -73,25 +109,62 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
+        """A new array of zeros."""
         return OrtValue.ortvalue_from_numpy(np.zeros(shape, element_type), device_type)
 
     def numpy(self) -> np.ndarray:
+        """The array itself, not a copy."""
         return self._array
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy:
+            return np.array(self._array, dtype)
         return np.asarray(self._array, dtype)
 
     def shape(self) -> list[int]:
+        """Its sizes."""
         return list(self._array.shape)
 
+    def data_type(self) -> str:
+        """ONNX Runtime's name of the type: "tensor(float)"; raises InvalidError for types that models have not."""
+        for dtype in DTYPES.values():
+            if dtype.array == self._array.dtype.name:
+                return f"tensor({dtype.onnx})"
+        raise InvalidError(f"ONNX has no tensors of {self._array.dtype}")
+
+    def data_ptr(self) -> int:
+        """The address of its first element."""
+        return self._array.ctypes.data
+
+    def tensor_size_in_bytes(self) -> int:
+        """Bytes of its elements."""
+        return self._array.nbytes
+
     def device_name(self) -> str:
+        """Always "cpu"."""
         return "cpu"
 
+    def has_value(self) -> bool:
+        """Always True."""
+        return True
+
     def is_tensor(self) -> bool:
+        """Always True."""
         return True
 
     def update_inplace(self, array: np.ndarray) -> None:
+        """Copies the array, of the same sizes, into this one."""
         self._array[...] = array
+
+
+def _array_at(address: int, device_type: str, element_type: Any, shape: Sequence[int]) -> np.ndarray:
+    if device_type != "cpu":
+        raise InvalidError(f"what is bound is in host memory, not on {device_type}; runs copy what they need")
+    dtype = np.dtype(element_type)
+    count = int(np.prod(shape, dtype=np.int64))
+    if not count:
+        return np.empty(shape, dtype)
+    return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(address), dtype).reshape(shape)
 
 
 class IOBinding:
@@ -104,34 +177,49 @@ class IOBinding:
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, array: np.ndarray) -> None:
+        """Later runs read the array, and what is in it then."""
         self._inputs[name] = array
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
+        """Later runs read the value's array."""
         self._inputs[name] = value.numpy()
 
-    def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, **_: Any) -> None:
+    def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
+        """Later runs read `shape` elements at the address in host memory, which the caller keeps."""
+        self._inputs[name] = _array_at(buffer_ptr, device_type, element_type, shape)
+
+    def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None, shape: Sequence[int] | None = None,
+                    buffer_ptr: int | None = None) -> None: # fmt: skip
+        """Later runs give the output, in a new array, or at the address in host memory, which the caller keeps. Raises InvalidError for names that
+        the model has not."""
         self._session._index_of(name)
-        self._outputs[name] = None
+        self._outputs[name] = None if buffer_ptr is None else OrtValue(_array_at(buffer_ptr, device_type, element_type, shape or ()))
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
+        """Later runs write the output into the value's array."""
         self._session._index_of(name)
         self._outputs[name] = value
 
     def clear_binding_inputs(self) -> None:
+        """Forgets what inputs are bound to."""
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
+        """Forgets what outputs are bound to."""
         self._outputs.clear()
 
     def synchronize_inputs(self) -> None:
         """Nothing is under way between runs."""
 
-    synchronize_outputs = synchronize_inputs
+    def synchronize_outputs(self) -> None:
+        """Nothing is under way between runs."""
 
     def get_outputs(self) -> list[OrtValue]:
+        """The last run's outputs, in the order in which they were bound (none were: the model's)."""
         return self._results
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        """The arrays of get_outputs."""
         return [value.numpy() for value in self._results]
 
 
@@ -152,8 +240,8 @@ class InferenceSession:
         if self._is_artifact(path_or_bytes):
             self._artifact = Artifact(path_or_bytes, threads=threads, device="cuda" if is_cuda else None, profile=options.enable_profiling)
         else:
-            self._artifact = compile(path_or_bytes, threads=threads, target="cuda" if is_cuda else None)
-        self._function = self._artifact.main
+            self._artifact = compile(path_or_bytes, dims=getattr(options, "_dims", None), threads=threads, target="cuda" if is_cuda else None)
+        self._options, self._function = options, self._artifact.main
         self._indices = {value.name: index for index, value in enumerate(self._function.outputs)}
         self._workers: concurrent.futures.ThreadPoolExecutor | None = None
 
@@ -173,24 +261,42 @@ class InferenceSession:
         return self._indices[name]
 
     def get_inputs(self) -> list[NodeArg]:
+        """The inputs, in the model's order."""
         return [NodeArg(value) for value in self._function.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in the model's order."""
         return [NodeArg(value) for value in self._function.outputs]
 
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Inputs that may be left out are inputs here, so there are none."""
+        return []
+
     def get_modelmeta(self) -> ModelMetadata:
+        """What the artifact says of its model."""
         return ModelMetadata(self._artifact.manifest, self._function.name)
 
     def get_providers(self) -> list[str]:
+        """"CPUExecutionProvider" or "CUDAExecutionProvider": where the model runs."""
         return list(self._providers)
 
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Providers have no options."""
+        return {name: {} for name in self._providers}
+
+    def get_session_options(self) -> SessionOptions:
+        """The options that the session was made with."""
+        return self._options
+
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
-        """The outputs of these names (None or empty: all), in their order."""
+        """The outputs of these names (None or empty: all), in their order, as new arrays. input_feed: arrays by names of inputs, of the model's dtypes
+        and sizes that get_inputs allows; OrtValues. Raises RefusedError for others, InvalidError for names of outputs that the model has not."""
         wanted = [self._index_of(name) for name in output_names] if output_names else None
         feed = {name: value.numpy() if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
         return self._function.run_list(feed, wanted)
 
     def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None) -> list[OrtValue]:
+        """As run, with OrtValues."""
         return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values)]
 
     def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], callback: Callable[[list[Any], Any, str], None], user_data: Any,
@@ -209,9 +315,11 @@ class InferenceSession:
         self._workers.submit(work)
 
     def io_binding(self) -> IOBinding:
+        """Names bound to arrays, for run_with_iobinding."""
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """A run whose inputs and outputs are what was bound. Raises InvalidError where what an output is bound to has another dtype or other sizes."""
         names = list(iobinding._outputs) or list(self._indices)
         iobinding._results = []
         for name, array in zip(names, self.run(names, iobinding._inputs)):
@@ -226,3 +334,17 @@ class InferenceSession:
 def get_available_providers() -> list[str]:
     """"CPUExecutionProvider", and "CUDAExecutionProvider" where there is a driver."""
     return (["CUDAExecutionProvider"] if os.path.exists("/dev/nvidiactl") else []) + ["CPUExecutionProvider"]
+
+
+def get_all_providers() -> list[str]:
+    """All that there are."""
+    return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+
+def get_device() -> str:
+    """"GPU" where there is a driver, else "CPU"."""
+    return "GPU" if len(get_available_providers()) > 1 else "CPU"
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accepted: there is no log."""

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One script for ONNX Runtime, run with it (where it is installed) and with tc_compiler under its name: both say the same."""
+import importlib.util
+import os
+import threading
+
+import numpy as np
+import pytest
+import tc_compiler
+
+DIGITS = os.path.join(os.path.dirname(__file__), "..", "..", "models", "digits")
+
+
+def script(onnxruntime):
+    """What a program sees of a session, as plain data; arrays in a list of their own."""
+    said, arrays = [], []
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.intra_op_num_threads = 2
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_free_dimension_override_by_name("batch", 4)
+    said.append(options.get_session_config_entry("session.intra_op.allow_spinning"))
+    session = onnxruntime.InferenceSession(os.path.join(DIGITS, "model.onnx"), sess_options=options, providers=["CPUExecutionProvider"])
+    said += [session.get_providers(), list(session.get_provider_options()), session.get_session_options().intra_op_num_threads]
+    said += [(arg.name, arg.type, arg.shape) for arg in session.get_inputs() + session.get_outputs()]
+    said.append([arg.name for arg in session.get_overridable_initializers()])
+    said.append("CPUExecutionProvider" in onnxruntime.get_available_providers())
+    images = np.load(os.path.join(DIGITS, "inputs.npz"))["images"][:4]
+    arrays += session.run(None, {"images": images})
+    arrays += session.run(["logits"], {"images": images}, onnxruntime.RunOptions())
+    value = onnxruntime.OrtValue.ortvalue_from_numpy(images)
+    said += [value.shape(), value.data_type(), value.device_name(), value.is_tensor(), value.has_value(), value.tensor_size_in_bytes()]
+    (result,) = session.run_with_ort_values(["logits"], {"images": value})
+    arrays.append(result.numpy())
+
+    binding = session.io_binding()
+    binding.bind_cpu_input("images", images)
+    binding.bind_output("logits")
+    session.run_with_iobinding(binding)
+    arrays += binding.copy_outputs_to_cpu()
+    binding.clear_binding_inputs()
+    binding.clear_binding_outputs()
+    source, target = images.copy(), np.zeros((4, 10), np.float32)
+    binding.bind_input("images", "cpu", 0, np.float32, source.shape, source.ctypes.data)
+    binding.bind_output("logits", "cpu", 0, np.float32, target.shape, target.ctypes.data)
+    session.run_with_iobinding(binding)
+    arrays.append(target.copy())
+    source[:] = source[::-1].copy() # what is bound is read anew
+    session.run_with_iobinding(binding)
+    arrays.append(target[::-1].copy())
+
+    done, got = threading.Event(), []
+
+    def callback(results, user_data, error):
+        got.append((user_data, error))
+        arrays.extend(results)
+        done.set()
+
+    session.run_async(["logits"], {"images": images}, callback, "mine")
+    assert done.wait(60)
+    for names, feed in ((["nothing"], {"images": images}), (None, {}), (None, {"images": images.astype(np.float64)}), (None, {"images": images[:3]})):
+        try:
+            session.run(names, feed)
+            said.append("taken")
+        except Exception:
+            said.append("refused")
+    return said + got, arrays
+
+
+def test_script():
+    said, arrays = script(tc_compiler)
+    expected = np.load(os.path.join(DIGITS, "outputs.npz"))["logits"][:4]
+    assert len(arrays) == 7
+    for array in arrays:
+        np.testing.assert_allclose(array, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    assert ("images", "tensor(float)", [4, 1, 8, 8]) in said and said.count("refused") == 4
+
+
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_same_as_onnxruntime():
+    import onnxruntime
+
+    (said, arrays), (theirs, expected) = script(tc_compiler), script(onnxruntime)
+    assert said == theirs
+    for array, other in zip(arrays, expected, strict=True):
+        assert array.dtype == other.dtype
+        np.testing.assert_allclose(array, other, rtol=0, atol=2e-5 * np.abs(other).max())
+
+
+def test_binding_errors():
+    session = tc_compiler.InferenceSession(os.path.join(DIGITS, "model.onnx"))
+    binding = session.io_binding()
+    with pytest.raises(tc_compiler.InvalidError, match='no output "nothing"'):
+        binding.bind_output("nothing")
+    with pytest.raises(tc_compiler.InvalidError, match="not on cuda"):
+        binding.bind_input("images", "cuda", 0, np.float32, (1, 1, 8, 8), 64)
+    binding.bind_cpu_input("images", np.zeros((2, 1, 8, 8), np.float32))
+    binding.bind_ortvalue_output("logits", tc_compiler.OrtValue.ortvalue_from_shape_and_type((3, 10), np.float32))
+    with pytest.raises(tc_compiler.InvalidError, match=r"float32\[2, 10\], but what is bound is float32\[3, 10\]"):
+        session.run_with_iobinding(binding)
+    with pytest.raises(tc_compiler.InvalidError, match="no entry"):
+        tc_compiler.SessionOptions().get_session_config_entry("none")
