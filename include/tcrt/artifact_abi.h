@@ -193,10 +193,15 @@ typedef struct tcrt_sig_entry_t {
   uint32_t reserved;
 } tcrt_sig_entry_t;
 
-/* A run is the entry's if its symbols have these sizes. */
+enum {
+  TCRT_ENTRY_EQUAL = 0u,  /* the symbol has the size */
+  TCRT_ENTRY_AT_MOST = 1u /* the symbol has at most the size, a bucket, to which the run is padded */
+};
+
+/* A run is the first entry's of which its symbols meet all these. */
 typedef struct tcrt_sig_entry_size_t {
-  uint32_t symbol; /* number within the symbols of the function */
-  uint32_t reserved;
+  uint32_t symbol;  /* number within the symbols of the function */
+  uint32_t compare; /* TCRT_ENTRY_* */
   int64_t size;
 } tcrt_sig_entry_size_t;
 

@@ -227,10 +227,10 @@ TCRT_API tcrt_status_t tcrt_model_find_state(const tcrt_model_t *model, const ch
 TCRT_API uint32_t tcrt_model_variant_count(const tcrt_model_t *model);
 TCRT_API tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info);
 
-/** Code of a function for some sizes of its symbols: `tc-compile --dim batch=1,8,1..64` makes three. A run is by the
- * first entry whose sizes it has; the last one is for all others. */
+/** Code of a function for some sizes of its symbols: `tc-compile --dim batch=1,8,1..64` makes three, `--dim
+ * batch=bucket:8,64` two. A run is by the first entry whose sizes it has; the last one is for all others. */
 typedef struct tcrt_entry_info_t {
-  const char *name;    /**< "batch=8", "batch=8,seq=128"; "general" for the last one */
+  const char *name;    /**< "batch=8", "batch=8,seq<=128"; "general" for the last one */
   uint32_t size_count; /**< how many symbols have a size of their own in it */
 } tcrt_entry_info_t;
 

@@ -159,8 +159,8 @@ public:
     for (const Function &function : spec.functions) {
       for (const Entry &entry : function.entries) {
         entries.push_back({uint32_t(functions.size()), uint32_t(entrySizes.size()), uint32_t(entry.sizes.size()), 0});
-        for (auto [symbol, size] : entry.sizes)
-          entrySizes.push_back({symbol, 0, size});
+        for (const EntrySize &size : entry.sizes)
+          entrySizes.push_back({size.symbol, size.isAtMost ? TCRT_ENTRY_AT_MOST : TCRT_ENTRY_EQUAL, size.size});
       }
       tcrt_sig_function_t record = {};
       record.name = makeName(function.name);

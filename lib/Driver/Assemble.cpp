@@ -320,15 +320,15 @@ void Assembler::addKernels(func::FuncOp func, artifact::Function &function) {
   });
 }
 
-/// Code for listed sizes, as tc-specialize-sizes has made it.
+/// Code for listed sizes and buckets, as tc-specialize-sizes has made it.
 void Assembler::addEntries(func::FuncOp func, artifact::Function &function) {
   auto codes = func->getAttrOfType<ArrayAttr>(prim::kSpecializedAttr);
   if (!codes)
     return;
   for (auto code : codes.getAsRange<DenseI64ArrayAttr>()) {
     artifact::Entry &entry = function.entries.emplace_back();
-    for (int64_t i = 0; i + 1 < code.size(); i += 2)
-      entry.sizes.emplace_back(uint32_t(code[i]), code[i + 1]);
+    for (int64_t i = 0; i + 2 < code.size(); i += 3)
+      entry.sizes.push_back({uint32_t(code[i]), code[i + 1], code[i + 2] != 0});
   }
 }
 

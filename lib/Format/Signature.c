@@ -181,7 +181,8 @@ static tcrt_status_t check_entries(tcrt_container_t *container) {
     sizes += entry->size_count;
     const uint32_t symbols = tcrt_container_function(container, entry->function).symbol_count;
     for (uint32_t j = 0; j < entry->size_count; ++j)
-      if (container->entry_sizes[entry->first_size + j].symbol >= symbols)
+      if (container->entry_sizes[entry->first_size + j].symbol >= symbols ||
+          container->entry_sizes[entry->first_size + j].compare > TCRT_ENTRY_AT_MOST)
         return tcrt_container_corrupt(container, "an entry of a function is not valid");
   }
   if (container->entry_count && sizes != container->signature->entry_size_count)

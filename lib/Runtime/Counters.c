@@ -62,11 +62,15 @@ static uint64_t get(const uint64_t *counter) { return __atomic_load_n(counter, _
 
 /* ---- entries ---- */
 
+static int meets(const tcrt_sig_entry_size_t *size, int64_t value) {
+  return size->compare == TCRT_ENTRY_AT_MOST ? value <= size->size : value == size->size;
+}
+
 uint32_t tcrt_choose_entry(const tcrt_model_t *model, const tcrt_model_function_t *function, const int64_t *symbols) {
   for (uint32_t i = 0; i < function->entry_count; ++i) {
     const tcrt_sig_entry_size_t *sizes = model->container.entry_sizes + function->entries[i].first_size;
     uint32_t same = 0;
-    while (same < function->entries[i].size_count && symbols[sizes[same].symbol] == sizes[same].size)
+    while (same < function->entries[i].size_count && meets(&sizes[same], symbols[sizes[same].symbol]))
       ++same;
     if (same == function->entries[i].size_count)
       return i;
@@ -162,7 +166,7 @@ static tcrt_status_t deliver(text_t *made, const char *name, char *text, uint64_
 
 /* ---- making ---- */
 
-/* "batch=8,seq=128" for each entry of a function. */
+/* "batch=8,seq<=128" for each entry of a function. */
 static tcrt_status_t name_entries(const tcrt_model_t *model, const tcrt_model_function_t *function,
                                   function_counter_t *counter, uint64_t *bytes) {
   for (uint32_t i = 0; i < counter->entry_count; ++i) {
@@ -177,7 +181,7 @@ static tcrt_status_t name_entries(const tcrt_model_t *model, const tcrt_model_fu
         put(&name, j ? "," : "");
         put(&name, symbol);
         *bytes += strlen(symbol);
-        print(&name, "=%" PRId64, size->size);
+        print(&name, size->compare == TCRT_ENTRY_AT_MOST ? "<=%" PRId64 : "=%" PRId64, size->size);
       }
     }
     counter->entries[i].name = name.data;
@@ -492,7 +496,7 @@ static void print_function(text_t *text, const tcrt_model_t *model, uint32_t ind
       const tcrt_sig_entry_size_t *size = &model->container.entry_sizes[function->entries[i].first_size + j];
       put(text, j ? ", " : "");
       quote(text, function->symbol_names[size->symbol]);
-      print(text, ": %" PRId64, size->size);
+      print(text, size->compare == TCRT_ENTRY_AT_MOST ? ": {\"at_most\": %" PRId64 "}" : ": %" PRId64, size->size);
     }
     put(text, "}, ");
     print_number(text, "runs", get(&counter->entries[i].runs));

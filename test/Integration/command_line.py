@@ -401,6 +401,7 @@ USE = {
     "dim_range_backwards": ["--dim", "n=5..2"],
     "dim_no_multiple": ["--dim", "n=multiple-of:8,12,0..64"],
     "dim_range_of_no_multiple": ["--dim", "n=multiple-of:8,1..7"],
+    "dim_buckets_fall": ["--dim", "n=bucket:64,8"],
     "dim_twice": ["--dim", "n=1", "--dim", "n=1..4"],
     "shape_twice": ["--shape", "x=2,3", "--shape", "x=2,3"],
     "cpu_without_cpu": ["--target", "cuda", "--cpu", "x86-64-v3"],

@@ -118,7 +118,8 @@ int main(int argc, char **argv) {
   list(option->type_name("GPU")->group("Machines"));
 
   app.add_option("--dim", request.dims,
-                 "size of a named dim, or several: batch=1..64, batch=multiple-of:8,8..64; can be repeated")
+                 "size of a named dim, or several: batch=1..64, batch=multiple-of:8,8..64, batch=bucket:8,64; can be "
+                 "repeated")
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false)
       ->group("Sizes");

@@ -167,7 +167,8 @@ Json describe(const Reader &reader) {
     for (const tcrt_sig_entry_t &code : reader.entries(i)) {
       Json sizes = Json::object();
       for (const tcrt_sig_entry_size_t &size : reader.sizes(code))
-        sizes[text(reader.name(reader.symbols(function)[size.symbol].name))] = size.size;
+        sizes[text(reader.name(reader.symbols(function)[size.symbol].name))] =
+            size.compare == TCRT_ENTRY_AT_MOST ? Json({{"at_most", size.size}}) : Json(size.size);
       entry["entries"].push_back(sizes);
     }
     entry["guards"] = ofFunction(manifest, i, "guards", Json::array());
@@ -347,7 +348,9 @@ void printFunction(const Json &function, bool isNamed) {
   for (const Json &entry : function["entries"]) {
     std::string sizes;
     for (const auto &[name, size] : entry.items())
-      sizes += (sizes.empty() ? "" : ", ") + name + " = " + std::to_string(size.get<int64_t>());
+      sizes += (sizes.empty() ? "" : ", ") + name +
+               (size.is_object() ? " up to " + std::to_string(size["at_most"].get<int64_t>()) + ", padded to it"
+                                 : " = " + std::to_string(size.get<int64_t>()));
     std::printf("  %s\n", sizes.c_str());
   }
   auto printGuards = [&](const char *title, bool isOfSizes) {

@@ -43,8 +43,14 @@ uint64_t sum(const Json &list, const char *key) {
 
 double share(uint64_t part, uint64_t whole) { return whole ? double(part) / double(whole) : 0; }
 
+/// Sizes of an entry may be buckets: {"at_most": 64}.
 bool isSizes(const Json &sizes) {
-  return sizes.is_object() && llvm::all_of(sizes, [](const Json &size) { return size.is_number_integer(); });
+  return sizes.is_object() && llvm::all_of(sizes, [](const Json &size) {
+           return size.is_number_integer() || (size.is_object() && size.contains("at_most"));
+         });
+}
+bool areNumbers(const Json &sizes) {
+  return isSizes(sizes) && llvm::all_of(sizes, [](const Json &size) { return size.is_number_integer(); });
 }
 
 /// Whether everything that is read below has its kind.
@@ -66,7 +72,7 @@ bool isUsage(const Json &json) {
       if (!entry.contains("name") || !entry["name"].is_string() || !entry.contains("sizes") || !isSizes(entry["sizes"]))
         return false;
     for (const Json &row : function["sizes"])
-      if (!row.contains("entry") || !row["entry"].is_string() || !row.contains("sizes") || !isSizes(row["sizes"]))
+      if (!row.contains("entry") || !row["entry"].is_string() || !row.contains("sizes") || !areNumbers(row["sizes"]))
         return false;
   }
   return true;
@@ -91,7 +97,8 @@ Json advise(const Json &function) {
     if (runs && number(entry, "runs") == 0)
       advice["unused"].push_back(entry["name"]);
     for (const auto &[name, size] : entry["sizes"].items())
-      listed[name].insert(size.get<int64_t>());
+      if (size.is_number_integer())
+        listed[name].insert(size.get<int64_t>());
   }
   // What the code for all sizes ran, the longest first.
   std::vector<const Json *> rows;

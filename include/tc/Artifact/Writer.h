@@ -83,8 +83,13 @@ struct Kernel {
 };
 
 /// Code for some sizes, see tcrt_sig_entry_t: symbols by index, and their sizes.
+struct EntrySize {
+  uint32_t symbol;
+  int64_t size;
+  bool isAtMost = false; ///< else the symbol has this size
+};
 struct Entry {
-  std::vector<std::pair<uint32_t, int64_t>> sizes;
+  std::vector<EntrySize> sizes;
 };
 
 /// Something that a caller runs; each has a routine in the code of every variant.

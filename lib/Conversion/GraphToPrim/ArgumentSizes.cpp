@@ -93,9 +93,10 @@ FailureOr<AffineExpr> ArgumentSizes::openSize(const std::string &key, int64_t wa
     const DimSizes &sizes = given->second;
     if (isOutside(sizes.min, sizes.max))
       return refuse("--dim", sizes.min, sizes.max);
-    for (int64_t one : sizes.listed)
-      if (isOutside(one, one))
-        return refuse("--dim", one, one);
+    for (const std::vector<int64_t> *list : {&sizes.listed, &sizes.buckets})
+      for (int64_t one : *list)
+        if (isOutside(one, one))
+          return refuse("--dim", one, one);
     range = {std::max(range.first, sizes.min), std::min(range.second, sizes.max)};
   }
   if (divisor > 1) {
@@ -114,16 +115,24 @@ FailureOr<AffineExpr> ArgumentSizes::openSize(const std::string &key, int64_t wa
   if (range.first == range.second)
     return size = builder.size(range.first);
   size = builder.symbols.add(key, range.first, range.second, divisor);
-  if (given != givenDims.end() && !given->second.listed.empty()) {
+  if (given == givenDims.end())
+    return size;
+  for (auto [sizes, lists] : {std::pair(&given->second.listed, &listed), std::pair(&given->second.buckets, &buckets)}) {
+    if (sizes->empty())
+      continue;
     SmallVector<int64_t> numbers = {cast<AffineSymbolExpr>(size).getPosition()};
-    llvm::append_range(numbers, given->second.listed);
-    listed.push_back(DenseI64ArrayAttr::get(builder.getContext(), numbers));
+    llvm::append_range(numbers, *sizes);
+    lists->push_back(DenseI64ArrayAttr::get(builder.getContext(), numbers));
   }
   return size;
 }
 
 ArrayAttr ArgumentSizes::getListedSizes() const {
   return listed.empty() ? nullptr : ArrayAttr::get(builder.getContext(), listed);
+}
+
+ArrayAttr ArgumentSizes::getBuckets() const {
+  return buckets.empty() ? nullptr : ArrayAttr::get(builder.getContext(), buckets);
 }
 
 FailureOr<Sizes> ArgumentSizes::read(graph::FuncOp source, unsigned index) {

@@ -39,6 +39,8 @@ public:
 
   /// prim.listed_sizes: for each symbol that --dim lists sizes of, its number and the sizes; null: for none.
   mlir::ArrayAttr getListedSizes() const;
+  /// prim.buckets likewise.
+  mlir::ArrayAttr getBuckets() const;
 
 private:
   mlir::FailureOr<mlir::AffineExpr> openSize(const std::string &key, int64_t wanted, std::pair<int64_t, int64_t> range,
@@ -49,7 +51,7 @@ private:
   Report report;
   /// options.dims by the dims' own names.
   std::map<std::string, DimSizes> givenDims;
-  llvm::SmallVector<mlir::Attribute> listed;
+  llvm::SmallVector<mlir::Attribute> listed, buckets;
   llvm::StringMap<mlir::AffineExpr> namedSizes;
 };
 

@@ -40,6 +40,22 @@ static std::string alignToDivisor(DimSizes &sizes) {
 bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options, std::string *conflict) {
   auto [name, value] = text.rsplit('=');
   DimSizes sizes;
+  if (value.consume_front("bucket:")) {
+    SmallVector<StringRef> parts;
+    value.split(parts, ',');
+    for (StringRef part : parts) {
+      int64_t size = 0;
+      if (part.getAsInteger(10, size) || size <= (sizes.buckets.empty() ? 0 : sizes.buckets.back()))
+        return false;
+      sizes.buckets.push_back(size);
+    }
+    sizes.min = 1; // a run without elements is none that is worth padding, and many sizes are one less
+    sizes.max = sizes.buckets.back();
+    if (name.empty())
+      return false;
+    options.dims[name.str()] = sizes;
+    return true;
+  }
   bool isMultiple = value.consume_front("multiple-of:");
   if (isMultiple) {
     StringRef divisor;

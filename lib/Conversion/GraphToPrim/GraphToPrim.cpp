@@ -697,6 +697,8 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   function->setAttr(kSymbolsAttr, symbols.getAttr());
   if (ArrayAttr listed = argumentSizes.getListedSizes())
     function->setAttr(kListedSizesAttr, listed);
+  if (ArrayAttr buckets = argumentSizes.getBuckets())
+    function->setAttr(kBucketsAttr, buckets);
   if (ArrayAttr strings = symbols.getStringsAttr())
     function->setAttr(kStringsAttr, strings);
   // All at once: each change of one of them copies the list.

@@ -10,7 +10,7 @@
 
 // OPEN: prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 8>, #prim.symbol<"k", 2, 7, 1>]
 // RANGE: prim.symbols = [#prim.symbol<"n", 8, 24, 8>
-// LISTED: prim.specialized = [array<i64: 0, 16>, array<i64: 0, 24>]
+// LISTED: prim.specialized = [array<i64: 0, 16, 0>, array<i64: 0, 24, 0>]
 // LISTED-SAME: #prim.symbol<"n", 0, 24, 8>
 // ONE: func.func @main(%{{.*}}: tensor<8x3x?xf32
 // ANY: #prim.symbol<"n", 0, 9223372036854775807, 1>

@@ -172,6 +172,26 @@ TEST_CASE("the entry of a run is that of its sizes") {
   }
 }
 
+TEST_CASE("a bucket takes all sizes up to it that no entry before takes") {
+  artifact::ArtifactSpec spec = basicSpec();
+  spec.functions[0].entries = {{{{0, 2}}}, {{{0, 4, true}}}, {{{0, 8, true}, {1, 32, true}}}};
+  Model model(spec);
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < 4; ++i) {
+    tcrt_entry_info_t info;
+    REQUIRE(tcrt_model_entry(model.model, 0, i, &info) == TCRT_OK);
+    names.push_back(info.name);
+  }
+  CHECK(names == std::vector<std::string>{"n=2", "n<=4", "n<=8,n4<=32", "general"});
+  Context context(model);
+  for (auto [n, expected] : {std::pair<int64_t, uint32_t>{2, 0}, {1, 1}, {4, 1}, {5, 2}, {8, 2}, {9, 3}}) {
+    uint32_t entry;
+    REQUIRE(context.run(n) == TCRT_OK);
+    REQUIRE(tcrt_context_entry(context.context, &entry) == TCRT_OK);
+    CHECK(entry == expected);
+  }
+}
+
 TEST_CASE("an artifact of before has the general entry") {
   Model model(basicSpec());
   CHECK(tcrt_model_entry_count(model.model, 0) == 1);

@@ -30,11 +30,14 @@ namespace tc {
 
 /// What the user said.
 /// The sizes of a dim: all multiples of `divisor` from `min` to `max`; those in `listed` get code of their own beside.
+/// Where there are `buckets`, rising, the last of which is `max`, a run is padded to the first that holds its size, and
+/// `min` is 1.
 struct DimSizes {
   int64_t min = 0, max = INT64_MAX, divisor = 1;
-  std::vector<int64_t> listed;
+  std::vector<int64_t> listed, buckets;
   bool operator==(const DimSizes &other) const {
-    return min == other.min && max == other.max && divisor == other.divisor && listed == other.listed;
+    return min == other.min && max == other.max && divisor == other.divisor && listed == other.listed &&
+           buckets == other.buckets;
   }
 };
 
@@ -55,12 +58,12 @@ struct GraphToPrimOptions {
   bool allowHostOps = false;
 };
 
-/// Reads `batch=1`, `batch=1..64`, `batch=1,8,1..64` or one of these behind `multiple-of:8,` into options.dims; false
-/// if it is of another form, or if its sizes contradict each other, which `conflict` then says. Listed sizes without a
-/// range leave the dim open; those beyond the range are of another form.
+/// Reads `batch=1`, `batch=1..64`, `batch=1,8,1..64`, one of these behind `multiple-of:8,`, or `batch=bucket:8,64` into
+/// options.dims; false if it is of another form, or if its sizes contradict each other, which `conflict` then says.
+/// Listed sizes without a range leave the dim open; those beyond the range are of another form.
 inline constexpr llvm::StringLiteral kDimForms =
-    "NAME=SIZE, NAME=MIN..MAX, NAME=SIZE,SIZE,MIN..MAX or NAME=multiple-of:N,MIN..MAX, with sizes from 0 on, N from 1 "
-    "on, the smaller first, those listed within the range";
+    "NAME=SIZE, NAME=MIN..MAX, NAME=SIZE,SIZE,MIN..MAX, NAME=multiple-of:N,MIN..MAX or NAME=bucket:SIZE,SIZE, with "
+    "sizes from 0 on, N and buckets from 1 on, the smaller first, those listed within the range";
 bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options, std::string *conflict = nullptr);
 /// Reads `x=1,3,224,224` (or with x between the sizes; names for sizes; `:f32` behind them) into options.shapes; false
 /// if it is of another form.

@@ -22,11 +22,23 @@ std::vector<llvm::StringMap<int64_t>> prim::getSizesOfCodes(func::FuncOp functio
   auto symbols = function->getAttrOfType<ArrayAttr>(kSymbolsAttr).getAsRange<SymbolAttr>();
   auto symbolOf = [&](int64_t number) { return *std::next(symbols.begin(), number); };
   std::map<int64_t, std::set<int64_t>> listed;
+  std::map<int64_t, int64_t> before; // the bucket before, of each symbol
   for (auto code : codes.getAsRange<DenseI64ArrayAttr>()) {
     all.emplace_back();
-    for (int64_t i = 0; i + 1 < code.size(); i += 2) {
-      all.back()[symbolOf(code[i]).getName()] = code[i + 1];
-      listed[code[i]].insert(code[i + 1]);
+    for (int64_t i = 0; i + 2 < code.size(); i += 3) {
+      const SymbolAttr symbol = symbolOf(code[i]);
+      int64_t size = code[i + 1];
+      if (code[i + 2] == 0) {
+        listed[code[i]].insert(size);
+      } else {
+        auto [known, isFirst] = before.try_emplace(code[i], -1);
+        if (size < known->second)
+          known->second = -1; // from the first one on again, with another size of another symbol
+        if (size - 1 > known->second && size - 1 >= symbol.getMin() && size > 1)
+          --size;
+        known->second = std::max(known->second, code[i + 1]);
+      }
+      all.back()[symbol.getName()] = size;
     }
   }
   for (const auto &[number, sizes] : listed) {

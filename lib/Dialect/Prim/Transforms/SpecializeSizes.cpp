@@ -5,20 +5,24 @@
 //                            else { yield f(x) }
 //
 // One body per combination of the listed sizes of all symbols, in the order in which they are listed; the general one
-// is the last. Each is rewritten, fused and scheduled by itself; what they read of weights is stored once.
+// is the last. Each is rewritten, fused and scheduled by itself; what they read of weights is stored once. Buckets give
+// bodies for all sizes up to each, on padded tensors (BucketBody.h); with them there is no general one, as the largest
+// bucket is the most that the function takes.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
+
+#include "BucketBody.h"
 
 #include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <set>
 
 namespace tc::prim {
 #define GEN_PASS_DEF_SPECIALIZESIZESPASS
@@ -34,67 +38,31 @@ namespace {
 /// A program takes as many times as long to compile.
 constexpr size_t kMostBodies = 64;
 
-using Combination = SmallVector<std::pair<int64_t, int64_t>>; // symbol, size
-
-/// Puts numbers in place of symbols, in types and in maps of sizes.
-class Substitution {
-public:
-  Substitution(MLIRContext *context, int64_t symbolCount, const Combination &sizes) {
-    for (int64_t i = 0; i < symbolCount; ++i)
-      replacements.push_back(getAffineSymbolExpr(i, context));
-    for (auto [symbol, size] : sizes)
-      replacements[symbol] = getAffineConstantExpr(size, context);
-    replacer.addReplacement([this](RankedTensorType type) -> Type { return convert(type); });
-    replacer.addReplacement([this](AffineMapAttr attr) -> Attribute {
-      AffineMap map = attr.getValue();
-      if (map.getNumDims() != 0)
-        return attr;
-      return AffineMapAttr::get(makeSizeMap(map.getContext(), convert(llvm::to_vector(map.getResults()))));
-    });
-  }
-
-  RankedTensorType convert(RankedTensorType type) {
-    return makeType(type.getElementType(), convert(prim::getSizes(type)));
-  }
-  void convert(Operation *op) { replacer.recursivelyReplaceElementsIn(op, /*replaceAttrs=*/true, false, true); }
-
-private:
-  SmallVector<AffineExpr> convert(SmallVector<AffineExpr> sizes) const {
-    for (AffineExpr &size : sizes)
-      size = simplifySize(size.replaceSymbols(replacements));
-    return sizes;
-  }
-
-  SmallVector<AffineExpr> replacements;
-  AttrTypeReplacer replacer;
+struct Combination {
+  SymbolSizes fixed, buckets;
 };
 
 struct SpecializeSizes : public prim::impl::SpecializeSizesPassBase<SpecializeSizes> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    auto listed = function->getAttrOfType<ArrayAttr>(kListedSizesAttr);
-    if (!listed)
+    const auto listed = readLists(function, kListedSizesAttr), buckets = readLists(function, kBucketsAttr);
+    if (listed.empty() && buckets.empty())
       return;
-    function->removeAttr(kListedSizesAttr);
-    SmallVector<Combination> combinations = {{}};
-    for (auto sizes : listed.getAsRange<DenseI64ArrayAttr>()) {
-      SmallVector<Combination> longer;
-      for (const Combination &combination : combinations)
-        for (int64_t size : sizes.asArrayRef().drop_front()) {
-          longer.push_back(combination);
-          longer.back().push_back({sizes[0], size});
-        }
-      combinations = std::move(longer);
-      if (combinations.size() > kMostBodies) {
-        base::emitError(function.getLoc(), base::ErrorKind::Invalid)
-            << "--dim lists sizes with more than " << kMostBodies
-            << " combinations, each of which would be compiled; list fewer";
-        return signalPassFailure();
-      }
+    const SmallVector<Combination> kNone(1);
+    SmallVector<Combination> combinations;
+    if (!listed.empty())
+      combinations = combine(combine(kNone, listed, &Combination::fixed), buckets, &Combination::buckets);
+    if (!buckets.empty())
+      llvm::append_range(combinations, combine(kNone, buckets, &Combination::buckets));
+    if (combinations.size() > kMostBodies) {
+      base::emitError(function.getLoc(), base::ErrorKind::Invalid)
+          << "--dim lists sizes with more than " << kMostBodies
+          << " combinations, each of which would be compiled; list fewer";
+      return signalPassFailure();
     }
     if (bindsSymbols(function)) {
-      function.emitWarning()
-          << "--dim lists sizes, which get no code of their own: other sizes of the model depend on its data";
+      function.emitWarning() << "--dim lists sizes" << (buckets.empty() ? "" : " or buckets")
+                             << ", which get no code of their own: other sizes of the model depend on its data";
       return;
     }
 
@@ -118,11 +86,32 @@ struct SpecializeSizes : public prim::impl::SpecializeSizesPassBase<SpecializeSi
     const SmallVector<Type> types(ValueRange(yielded).getTypes());
     Block *where = entry;
     SmallVector<Attribute> done;
+    std::set<std::string> exactCopies;
     for (const Combination &combination : combinations) {
+      SmallVector<int64_t> numbers;
+      for (auto [symbol, size] : combination.fixed)
+        numbers.append({symbol, size, 0});
+      for (auto [symbol, size] : combination.buckets)
+        numbers.append({symbol, size, 1});
+      done.push_back(b.getDenseI64ArrayAttr(numbers));
       if (where == entry)
         b.setInsertionPoint(writes.empty() ? terminator : writes.front());
       else
         b.setInsertionPointToEnd(where);
+      const bool isLast = !buckets.empty() && &combination == &combinations.back();
+      if (isLast) { // for what is left
+        Block rest;
+        Block &block = where == entry ? rest : *where;
+        fill(block, *general, combination, types, exactCopies);
+        if (where == entry) {
+          Operation *yield = block.getTerminator();
+          takeResults(yield->getOperands(), terminator, writes);
+          yield->erase();
+          entry->getOperations().splice(b.getInsertionPoint(), block.getOperations());
+        }
+        where = nullptr;
+        break;
+      }
       Value always = SplatOp::create(b, RankedTensorType::get({}, b.getI1Type()), b.getBoolAttr(true));
       auto choice = IfOp::create(b, types, always, ArrayRef<int64_t>());
       choice->setAttr(kWhenAttr, makeSet(&getContext(), symbolCount, combination));
@@ -130,17 +119,52 @@ struct SpecializeSizes : public prim::impl::SpecializeSizesPassBase<SpecializeSi
         YieldOp::create(b, choice.getResults());
       else
         takeResults(choice.getResults(), terminator, writes);
-      fill(choice.getThenRegion().emplaceBlock(), *general, Substitution(&getContext(), symbolCount, combination),
-           types);
+      fill(choice.getThenRegion().emplaceBlock(), *general, combination, types, exactCopies);
       where = &choice.getElseRegion().emplaceBlock();
-      SmallVector<int64_t> numbers;
-      for (auto [symbol, size] : combination)
-        numbers.append({symbol, size});
-      done.push_back(b.getDenseI64ArrayAttr(numbers));
     }
-    where->getOperations().splice(where->end(), general->getOperations());
+    if (where)
+      where->getOperations().splice(where->end(), general->getOperations());
+    else
+      general->dropAllReferences();
     delete general;
     function->setAttr(kSpecializedAttr, b.getArrayAttr(done));
+    if (!exactCopies.empty())
+      warnOfExactCopies(exactCopies);
+  }
+
+  using Lists = SmallVector<DenseI64ArrayAttr>;
+  static Lists readLists(func::FuncOp function, StringRef name) {
+    auto lists = function->getAttrOfType<ArrayAttr>(name);
+    function->removeAttr(name);
+    return lists ? llvm::to_vector(lists.getAsRange<DenseI64ArrayAttr>()) : Lists();
+  }
+
+  /// All of `combinations` with each size of each list; not many more than kMostBodies.
+  static SmallVector<Combination> combine(SmallVector<Combination> combinations, const Lists &lists,
+                                          SymbolSizes Combination::*member) {
+    for (DenseI64ArrayAttr list : lists) {
+      SmallVector<Combination> longer;
+      for (const Combination &combination : combinations)
+        for (int64_t size : list.asArrayRef().drop_front()) {
+          if (longer.size() > kMostBodies)
+            return longer;
+          longer.push_back(combination);
+          (longer.back().*member).push_back({list[0], size});
+        }
+      combinations = std::move(longer);
+    }
+    return combinations;
+  }
+
+  void warnOfExactCopies(const std::set<std::string> &names) {
+    constexpr size_t kMost = 8;
+    auto warning = getOperation().emitWarning() << "--dim gives buckets; not padded, as padding would change results: ";
+    size_t count = 0;
+    for (const std::string &name : names)
+      if (count++ < kMost)
+        warning << (count > 1 ? ", " : "") << name;
+    if (count > kMost)
+      warning << " and " << count - kMost << " more";
   }
 
   /// A symbol of the function cannot have two definitions.
@@ -160,30 +184,31 @@ struct SpecializeSizes : public prim::impl::SpecializeSizesPassBase<SpecializeSi
   /// The runs that have these sizes.
   static IntegerSetAttr makeSet(MLIRContext *context, unsigned symbolCount, const Combination &combination) {
     SmallVector<AffineExpr> differences;
-    for (auto [symbol, size] : combination)
+    for (auto [symbol, size] : combination.fixed)
       differences.push_back(getAffineSymbolExpr(symbol, context) - size);
-    const SmallVector<bool> areEqual(differences.size(), true);
+    SmallVector<bool> areEqual(differences.size(), true);
+    for (auto [symbol, size] : combination.buckets)
+      differences.push_back(size - getAffineSymbolExpr(symbol, context));
+    areEqual.resize(differences.size(), false);
     return IntegerSetAttr::get(IntegerSet::get(0, symbolCount, differences, areEqual));
   }
 
-  /// The general body with these sizes.
-  void fill(Block &block, Block &general, Substitution substitution, TypeRange types) {
+  /// The general body for these sizes.
+  void fill(Block &block, Block &general, const Combination &combination, TypeRange types,
+            std::set<std::string> &exactCopies) {
     func::FuncOp function = getOperation();
-    OpBuilder b = OpBuilder::atBlockEnd(&block);
-    IRMapping mapping;
+    BucketBody body(function, block, combination.fixed, combination.buckets);
     for (BlockArgument argument : function.getArguments())
-      if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
-        const RankedTensorType fixed = substitution.convert(type);
-        if (fixed != type)
-          mapping.map(argument, ReshapeOp::create(b, argument.getLoc(), fixed, argument));
-      }
-    for (Operation &op : general)
-      substitution.convert(b.clone(op, mapping));
-    Operation *yield = block.getTerminator();
-    b.setInsertionPoint(yield);
-    for (OpOperand &operand : yield->getOpOperands())
-      if (operand.get().getType() != types[operand.getOperandNumber()])
-        operand.set(ReshapeOp::create(b, operand.get().getLoc(), types[operand.getOperandNumber()], operand.get()));
+      body.addArgument(argument);
+    for (Operation &op : general.without_terminator())
+      body.add(op);
+    PrimBuilder &b = body.builder();
+    b.setLoc(general.getTerminator()->getLoc());
+    SmallVector<Value> results;
+    for (auto [value, type] : llvm::zip_equal(general.getTerminator()->getOperands(), types))
+      results.push_back(b.reshape(body.getExact(value), getSizes(type)));
+    YieldOp::create(b, results);
+    exactCopies.insert(body.exactCopies().begin(), body.exactCopies().end());
   }
 };
 

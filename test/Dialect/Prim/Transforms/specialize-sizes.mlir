@@ -5,7 +5,7 @@
 // CHECK: #set = affine_set<()[s0, s1] : (s0 - 1 == 0, s1 - 2 == 0)>
 // CHECK: #set1 = affine_set<()[s0, s1] : (s0 - 8 == 0, s1 - 2 == 0)>
 // CHECK-LABEL: func.func @products(
-// CHECK-SAME: prim.specialized = [array<i64: 0, 8, 1, 2>, array<i64: 0, 1, 1, 2>]
+// CHECK-SAME: prim.specialized = [array<i64: 0, 8, 0, 1, 2, 0>, array<i64: 0, 1, 0, 1, 2, 0>]
 // CHECK-NOT: prim.listed_sizes
 // CHECK: %[[R:.*]]:2 = prim.if
 // CHECK: %[[X:.*]] = prim.reshape %arg0 : {{.*}} -> tensor<8x2xf32>

@@ -125,10 +125,12 @@ def SubsampleConvsPass : Pass<"tc-subsample-convs", "::mlir::func::FuncOp"> {
 }
 
 def SpecializeSizesPass : Pass<"tc-specialize-sizes", "::mlir::func::FuncOp"> {
-  let summary = "Code of their own for the sizes that --dim lists";
+  let summary = "Code of their own for the sizes that --dim lists, and for buckets";
   let description = [{
     The body of a function with prim.listed_sizes becomes the last of several, which prim.if chooses among by the sizes of the run: the
-    others are copies in which the listed symbols are numbers. prim.specialized says which there are.
+    others are copies in which the listed symbols are numbers. prim.specialized says which there are. For prim.buckets they are
+    copies on tensors padded to each bucket, masked where an op would read the padding, and there is no general one. Ops that
+    masks cannot make right stay on exact sizes, which a warning names.
   }];
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
