@@ -2,6 +2,7 @@
 """tc-compile from Python."""
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -23,9 +24,28 @@ def find_tool(name: str) -> str:
     return found
 
 
+def _environment() -> dict[str, str]:
+    """That of a tool: ptxas of NVIDIA's wheels, which pip installs without the right to run it, is found after those of $CUDA_PATH and $PATH."""
+    environment = dict(os.environ)
+    try:
+        spec = importlib.util.find_spec("nvidia.cu13")
+    except ModuleNotFoundError:
+        spec = None
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        ptxas = os.path.join(folder, "bin", "ptxas")
+        if os.path.isfile(ptxas) and not os.access(ptxas, os.X_OK):
+            try:
+                os.chmod(ptxas, 0o755)
+            except OSError: # somebody else's environment: tc-compile says that it found none
+                continue
+        if os.access(ptxas, os.X_OK):
+            environment["PATH"] = os.pathsep.join(filter(None, [environment.get("PATH"), os.path.dirname(ptxas)]))
+    return environment
+
+
 def run_tool(name: str, arguments: Sequence[str], input: bytes | None = None) -> str:
     """What the tool prints; raises the exception of its exit code, with the sentences that it printed."""
-    result = subprocess.run([find_tool(name), *arguments], input=input, capture_output=True)
+    result = subprocess.run([find_tool(name), *arguments], input=input, capture_output=True, env=_environment())
     if result.returncode:
         text = result.stderr.decode(errors="replace").strip() or f"{name} ended with status {result.returncode}"
         raise error_of(result.returncode, text)

@@ -264,3 +264,14 @@ def test_session(tmp_path):
     np.testing.assert_array_equal(onnxruntime.InferenceSession(str(tmp_path / "model.bin")).run(None, {"x": x, "y": x})[0], 2 * x)
     with pytest.raises(tc.InvalidError, match="missing.onnx"):
         onnxruntime.InferenceSession(str(tmp_path / "missing.onnx"))
+
+
+def test_ptxas_of_wheels(tmp_path, monkeypatch):
+    ptxas = tmp_path / "nvidia" / "cu13" / "bin" / "ptxas"
+    ptxas.parent.mkdir(parents=True)
+    ptxas.write_text("#!/bin/sh\n")
+    ptxas.chmod(0o644) # as pip leaves it
+    monkeypatch.setenv("PATH", "/first")
+    code = "from tc_compiler import compiler; print(compiler._environment()['PATH'])"
+    path = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}, capture_output=True, text=True, check=True)
+    assert path.stdout.strip() == f"/first:{ptxas.parent}" and os.access(ptxas, os.X_OK)
