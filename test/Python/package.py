@@ -3,7 +3,7 @@
 """What wheels of the Python package hold, installed from a build into folders: with the tools it compiles and runs, without them it runs and says what
 to install; so does what TC_RUNTIME_ONLY builds, with a C compiler alone.
 
-usage: package.py BUILD_DIR C_COMPILER
+usage: package.py CMAKE BUILD_DIR C_COMPILER
 """
 import os
 import subprocess
@@ -24,9 +24,9 @@ def call(*command, **options):
     return result.stdout
 
 
-def install(build, prefix, *components):
+def install(cmake, build, prefix, *components):
     for component in components:
-        call("cmake", "--install", build, "--prefix", prefix, "--component", component)
+        call(cmake, "--install", build, "--prefix", prefix, "--component", component)
 
 
 def python(prefix, *arguments):
@@ -49,18 +49,18 @@ def check_runtime(prefix, build, artifact):
     python(prefix, os.path.join(ROOT, "test", "Python", "runtime_alone.py"), artifact, DIGITS)
 
 
-def main(build, compiler):
+def main(cmake, build, compiler):
     with tempfile.TemporaryDirectory(prefix="tc-package-") as work:
         whole, alone, own, artifact = (os.path.join(work, name) for name in ("whole", "alone", "own", "digits.bin"))
-        install(build, whole, "python", "python_tools")
+        install(cmake, build, whole, "python", "python_tools")
         python(whole, "-c", COMPILE, os.path.join(DIGITS, "model.onnx"), artifact)
-        install(build, alone, "python")
+        install(cmake, build, alone, "python")
         check_runtime(alone, build, artifact)
         built = os.path.join(work, "build")
-        call("cmake", "-G", "Ninja", "-S", ROOT, "-B", built, "-DTC_RUNTIME_ONLY=ON", f"-DCMAKE_C_COMPILER={compiler}", f"-DPython3_EXECUTABLE={sys.executable}",
+        call(cmake, "-G", "Ninja", "-S", ROOT, "-B", built, "-DTC_RUNTIME_ONLY=ON", f"-DCMAKE_C_COMPILER={compiler}", f"-DPython3_EXECUTABLE={sys.executable}",
              "-DTC_BUILD_PYTHON=ON") # fmt: skip
-        call("cmake", "--build", built)
-        install(built, own, "python")
+        call(cmake, "--build", built)
+        install(cmake, built, own, "python")
         check_runtime(own, built, artifact)
 
 
