@@ -293,12 +293,10 @@ def flat(value):
     return [t for v in value for t in flat(v)]
 
 
-def export(folder, name):
-    """Writes the archives and values of a model; returns what PyTorch itself failed at."""
-    import numpy as np
+def build(name):
+    """The model as a module of positional tensors, what draws these for a batch, their open dims, and two batches."""
     import torch
 
-    torch.set_num_threads(1)
     torch.manual_seed(0)
     made = MODELS[name]()
     module, draw, dims, batches = made[:4]
@@ -322,7 +320,17 @@ def export(folder, name):
             torch.nn.init.uniform_(part.running_var, 0.5, 1.5)
             if part.weight is not None:
                 torch.nn.init.uniform_(part.weight, 0.5, 1.5)
-    wrapped = Flat(module).eval()
+    return Flat(module).eval(), draw, dims, batches
+
+
+def export(folder, name):
+    """Writes the archives and values of a model; returns what PyTorch itself failed at."""
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(1)
+    wrapped, draw, dims, batches = build(name)
+    module = wrapped.inner
     path = os.path.join(folder, name)
     os.makedirs(path, exist_ok=True)
     errors = {}

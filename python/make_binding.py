@@ -13,7 +13,7 @@ import subprocess
 
 import cffi
 
-CONSTANTS = ["TCRT_MAX_RANK"]
+CONSTANTS = ["TCRT_MAX_RANK", "TCRT_ALL_STATES"]
 # A run is one call, so that the interpreter's lock is given up once.
 RUN = "tcrt_status_t tc_run(tcrt_context_t *context, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
 # The same with the data of inputs and then outputs by their addresses; 0: of an output, none is bound.

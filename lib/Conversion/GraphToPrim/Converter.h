@@ -96,7 +96,7 @@ private:
   /// Of graph values; null where an optional value is absent.
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   /// Constants that are states, as a node of the function writes them; and the value written last.
-  llvm::StringMap<graph::ConstantOp> states;
+  llvm::MapVector<llvm::StringRef, graph::ConstantOp> states;
   llvm::MapVector<llvm::StringRef, mlir::Value> written;
   mlir::DictionaryAttr parameters;
   /// Values of varying rank that a branch yields: the terminator, and the operands' numbers.

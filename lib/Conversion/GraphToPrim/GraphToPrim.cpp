@@ -527,14 +527,13 @@ void Converter::convertStateWrite(graph::NodeOp node) {
 /// States of the module that the function reads and writes.
 void Converter::addStates(func::FuncOp function) {
   builder.setLoc(function.getLoc());
-  for (auto [name, value] : written) {
-    builder.setInsertionPoint(function.getBody().back().getTerminator());
+  builder.setInsertionPoint(function.getBody().back().getTerminator());
+  for (auto [name, value] : written)
     prim::WriteStateOp::create(builder, name, value);
-    builder.setInsertionPointToStart(module.getBody());
-    graph::ConstantOp constant = states.lookup(name);
-    if (!SymbolTable::lookupSymbolIn(module, name))
-      prim::StateOp::create(builder, name, cast<RankedTensorType>(constant.getType()), constant.getValue());
-  }
+  builder.setInsertionPointToStart(module.getBody());
+  for (const auto &state : states)
+    if (graph::ConstantOp constant = state.second; !SymbolTable::lookupSymbolIn(module, state.first))
+      prim::StateOp::create(builder, state.first, cast<RankedTensorType>(constant.getType()), constant.getValue());
 }
 
 FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsigned index) {
@@ -653,12 +652,15 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     for (auto [argument, value] :
          llvm::zip_equal(source.getBody().getArguments(), argumentSizes.applyMaps(source, block)))
       values[argument] = value;
+  // Whoever writes it: functions may have a state in common. Those that were converted declared theirs.
   llvm::StringSet<> writtenNames;
-  source.walk([&](graph::NodeOp node) {
+  module.walk([&](graph::NodeOp node) {
     if (auto name = dyn_cast_or_null<StringAttr>(node.getNodeAttr(graph::kStateParam));
         name && node.getDomain() == graph::kOwnDomain)
       writtenNames.insert(name.getValue());
   });
+  for (auto state : module.getOps<prim::StateOp>())
+    writtenNames.insert(state.getSymName());
   for (auto constant : source.getBody().front().getOps<graph::ConstantOp>())
     if (auto name = constant->getAttrOfType<StringAttr>(graph::kStateAttr);
         name && writtenNames.contains(name.getValue()))

@@ -50,6 +50,8 @@ public:
 
   /// Its name, or "" where it is the only one.
   llvm::StringRef model() const { return name; }
+  /// Whether all models have states of the same name in common: the archive has the extra file "tc.shared_states".
+  bool sharesStates() const { return archive->has("extra/tc.shared_states"); }
   llvm::Error error(const llvm::Twine &what) const;
   /// The program: torch/_export/serde/schema.py, ExportedProgram.
   const json &program() const { return programJson; }

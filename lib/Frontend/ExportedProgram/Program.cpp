@@ -50,9 +50,10 @@ private:
   llvm::Error readConstant(const json &spec, NodeImporter &nodes, const Scope &scope);
   llvm::Error addOutputs(const json &specs, NodeImporter &nodes, Scope &scope);
   void nameOutputs(SmallVectorImpl<Output> &updates);
-  /// Models of one archive have states of their own, whatever they call them.
+  /// Models of one archive have states of their own, whatever they call them, unless it says otherwise.
   StringAttr stateName(StringRef name) {
-    return builder.getStringAttr(archive.model().empty() ? name : archive.model() + "." + name);
+    return builder.getStringAttr(archive.model().empty() || archive.sharesStates() ? name
+                                                                                   : archive.model() + "." + name);
   }
 
   MLIRContext *context;
@@ -347,6 +348,21 @@ llvm::Error Importer::run(ModuleOp result) {
   return llvm::Error::success();
 }
 
+/// States that functions have in common are of one type.
+llvm::Error checkSharedStates(ModuleOp module, const Archive &archive) {
+  llvm::StringMap<Type> types;
+  std::string wrong;
+  module.walk([&](graph::ConstantOp constant) {
+    auto name = constant->getAttrOfType<StringAttr>(graph::kStateAttr);
+    Type type = constant.getType();
+    if (name && wrong.empty() && types.try_emplace(name.getValue(), type).first->second != type)
+      llvm::raw_string_ostream(wrong) << "the state \"" << name.getValue() << "\" is " << types.lookup(name.getValue())
+                                      << " in one model and " << type
+                                      << " in another; give states that models do not share names of their own";
+  });
+  return wrong.empty() ? llvm::Error::success() : archive.error(wrong);
+}
+
 } // namespace
 
 llvm::Expected<OwningOpRef<ModuleOp>> tc::importExportedProgram(MLIRContext *context, StringRef path) {
@@ -357,6 +373,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> tc::importExportedProgram(MLIRContext *con
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
   for (const Archive &model : *models)
     if (llvm::Error e = Importer(context, path, model).run(*module))
+      return std::move(e);
+  if (models->size() > 1 && models->front().sharesStates())
+    if (llvm::Error e = checkSharedStates(*module, models->front()))
       return std::move(e);
   if (failed(module->verify()))
     return models->front().error("the program is not well-formed");

@@ -93,6 +93,21 @@ def older(program, schema):
     return json.dumps(program).encode()
 
 
+class Adds(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("total", torch.ones(size))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return x * 1
+
+
+class Reads(Adds):
+    def forward(self, x):
+        return self.total * x
+
+
 def strip(path):
     with zipfile.ZipFile(path) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist() if "sample_inputs" not in name]
@@ -132,7 +147,10 @@ def main():
         other.state_dict["weight"] = mode.from_tensor(torch.randn(4))
     torch.export.save(other, f"{folder}/fake.pt2")
     torch.export.save(torch.export.export(Shared(), (torch.ones(3),)), f"{folder}/shared.pt2")
-    for name in ("pt2.15", "two", "subclass", "fake", "shared"):
+    add, read = (torch.export.export(kind(3), (torch.ones(3),)) for kind in (Adds, Reads))
+    for name, programs in (("common_states", {"add": add, "read": read}), ("unequal_states", {"add": add, "read": torch.export.export(Reads(4), (torch.ones(4),))})):
+        torch.export.pt2_archive._package.package_pt2(f"{folder}/{name}.pt2", exported_programs=programs, extra_files={"tc.shared_states": ""})
+    for name in ("pt2.15", "two", "subclass", "fake", "shared", "common_states", "unequal_states"):
         strip(f"{folder}/{name}.pt2")
 
 

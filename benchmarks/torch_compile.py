@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.compile(backend="tc") beside eager and Inductor: inference and training steps of the architectures of torch_models.py.
+
+usage: torch_compile.py OUT.json [--kinds inference training] [--filter RE] [--peers inductor] [--steps 5] [--seconds 2] [--threads 2] [--freezing] [--again]
+
+Each model runs in a process of its own. Right: inference within 1e-4 of eager's largest value in each output; training: the losses of some steps of SGD within
+1e-3, the gradients of the first within 1e-4 of those in float64 under the same seeds, or three times as far as eager's.
+first_s: the first call, with the compile (Inductor's caches are off); run_us: the median of calls after that, taken in turns. Needs an environment with
+requirements-bench.txt, timm==1.0.31 and tc_compiler (PYTHONPATH=build/python TC_BIN=build/bin).
+"""
+import argparse
+import copy
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+
+
+def floats(value):
+    import torch
+    from torch.utils import _pytree as pytree
+
+    if hasattr(value, "to_tuple"):
+        value = value.to_tuple()
+    return [x for x in pytree.tree_leaves(value) if isinstance(x, torch.Tensor)]
+
+
+def error(actual, expected, floor=0.0):
+    """The largest difference by the largest value of each tensor, or by that of all times `floor`; infinite where shapes or what is no number differ."""
+    import torch
+
+    worst = 0.0
+    least = floor * max((float(e.detach().abs().max()) for e in expected if e.numel()), default=0)
+    if len(actual) != len(expected):
+        return math.inf
+    for a, e in zip(actual, expected):
+        if a.shape != e.shape or not torch.equal(a.isnan(), e.isnan()):
+            return math.inf
+        if a.numel():
+            a, e = a.detach().double().nan_to_num(), e.detach().double().nan_to_num()
+            worst = max(worst, float((a - e).abs().max()) / (max(float(e.abs().max()), least) or 1.0))
+    return worst
+
+
+def measure(options, name, kind):
+    import torch
+    import torch_models
+
+    torch.set_num_threads(options.threads)
+    torch._dynamo.config.cache_size_limit = 64
+    torch._inductor.config.force_disable_caches = True
+    import logging
+
+    from tc_compiler.dynamo import counters
+
+    logging.getLogger("torch._inductor").setLevel(logging.ERROR)
+    torch_models.declare()
+    module, draw, _, batches = torch_models.build(name)
+    with torch.no_grad():
+        for parameter in module.parameters(): # heads that begin at 0 would hide all before them
+            if not parameter.any():
+                parameter.uniform_(-0.1, 0.1)
+    torch.manual_seed(1)
+    inputs = draw(batches[0] if kind == "inference" else 8)
+    module.eval() if kind == "inference" else module.train()
+    result = {"model": name, "kind": kind}
+
+    def loss_of(output):
+        return sum(x.float().square().mean() for x in floats(output) if x.is_floating_point() and x.requires_grad)
+
+    def runner(backend, module):
+        """A call: inference, or a step of SGD, which gives its loss."""
+        compiled = module if backend == "eager" else torch.compile(module, backend=backend, options={"freezing": True} if options.freezing and kind == "inference" else None)
+        if kind == "inference":
+            def call():
+                with torch.no_grad():
+                    return compiled(*inputs)
+        else:
+            optimiser = torch.optim.SGD(module.parameters(), lr=1e-3)
+
+            def call():
+                optimiser.zero_grad(set_to_none=True)
+                loss = loss_of(compiled(*inputs))
+                loss.backward()
+                optimiser.step()
+                return loss.detach()
+        return call
+
+    runs, outputs, modules = {}, {}, {}
+    truth, true_losses = None, None
+    if kind == "training": # float64 says which is right
+        try:
+            double = copy.deepcopy(module).double()
+            inputs, kept = [x.double() if x.is_floating_point() else x for x in inputs], inputs
+            run = runner("eager", double)
+            true_losses = []
+            for step in range(options.steps):
+                torch.manual_seed(100 + step)
+                true_losses.append(float(run()))
+                truth = truth or [p.grad.clone() for p in double.parameters() if p.grad is not None]
+            del double
+        except Exception:
+            truth = true_losses = None
+        inputs = kept
+    for backend in ["eager", *options.peers, "tc"]:
+        modules[backend] = copy.deepcopy(module)
+        torch._dynamo.reset() if backend == "eager" else None
+        try:
+            runs[backend] = runner(backend, modules[backend])
+            torch.manual_seed(100)
+            started = time.perf_counter()
+            first = runs[backend]()
+            result[backend] = {"first_s": round(time.perf_counter() - started, 3)}
+            if kind == "training":
+                grads = [p.grad for p in modules[backend].parameters() if p.grad is not None]
+                result[backend]["gradient_error"] = error(grads, truth, floor=1e-3) if truth else None
+                losses = [float(first)]
+                for step in range(1, options.steps):
+                    torch.manual_seed(100 + step)
+                    losses.append(float(runs[backend]()))
+                outputs[backend] = losses
+            else:
+                outputs[backend] = floats(first)
+        except Exception as problem:
+            runs.pop(backend, None)
+            lines = [line for line in str(problem).splitlines() if line.strip()]
+            result[backend] = {"error": (type(problem).__name__ + ": " + " | ".join(lines[:3]))[:400]}
+    for backend in outputs:
+        if kind == "inference":
+            result[backend]["error_of_eager"] = error(outputs[backend], outputs["eager"])
+            result[backend]["right"] = result[backend]["error_of_eager"] <= 1e-4
+        else:
+            off = max(abs(a - e) / max(abs(e), 1e-3) for a, e in zip(outputs[backend], true_losses or outputs["eager"]))
+            result[backend]["loss_error"], near = off, result[backend]["gradient_error"]
+            of_eager = result["eager"]
+            result[backend]["right"] = off <= max(1e-3, 3 * of_eager["loss_error"]) and (near is None or near <= max(1e-4, 3 * of_eager["gradient_error"]))
+    result["tc"].update(programs=counters["programs"], operators=counters["operators"], by_pytorch=counters["eager"], compile_s=round(counters["seconds"], 2))
+    times = {backend: [] for backend in runs}
+    for run in runs.values():
+        run()
+    started = time.perf_counter()
+    while time.perf_counter() - started < options.seconds * len(runs) or min(map(len, times.values())) < 5:
+        for backend, run in runs.items():
+            begun = time.perf_counter()
+            run()
+            times[backend].append(time.perf_counter() - begun)
+    for backend, found in times.items():
+        result[backend]["run_us"] = round(statistics.median(found) * 1e6, 1)
+    return result
+
+
+def geomean(values):
+    return math.exp(statistics.fmean(map(math.log, values))) if values else math.nan
+
+
+def table(results, stream=sys.stdout):
+    for kind in ("inference", "training"):
+        rows = [r for r in results if r["kind"] == kind]
+        if not rows:
+            continue
+        right = [r for r in rows if r.get("tc", {}).get("right")]
+        print(f"{kind}: {len(right)} of {len(rows)} right", file=stream)
+        for peer in ("eager", "inductor"):
+            both = [r for r in rows if "run_us" in r.get(peer, {}) and "run_us" in r.get("tc", {})]
+            speed = {r["model"]: r[peer]["run_us"] / r["tc"]["run_us"] for r in both}
+            if speed:
+                worst = min(speed, key=speed.get)
+                first = [r["tc"]["first_s"] / r[peer]["first_s"] for r in both]
+                print(f"  {peer} / tc, {len(both)}: run geometric mean {geomean(list(speed.values())):.3f}, worst {speed[worst]:.3f} ({worst}); first call tc / {peer} geometric mean {geomean(first):.2f}", file=stream)
+        for r in sorted(rows, key=lambda r: r["model"]):
+            of = r.get("tc", {})
+            others = " ".join(f"{p} {r[p]['run_us']:.0f} us {r[p]['first_s']:.1f} s" if "run_us" in r.get(p, {}) else f"{p} {r.get(p, {}).get('error', '-')[:80]}" for p in ("eager", "inductor"))
+            print(f"  {r['model']}: {'right' if of.get('right') else 'WRONG' if 'run_us' in of else 'failed'} tc {of.get('run_us', 0):.0f} us {of.get('first_s', 0):.1f} s | {others} | programs {of.get('programs')} by PyTorch {of.get('by_pytorch')} "
+                  f"{of.get('error_of_eager', of.get('loss_error', ''))} {of.get('gradient_error', '')} {of.get('error', r.get('error', ''))}", file=stream)  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out")
+    parser.add_argument("--kinds", nargs="+", default=["inference", "training"])
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--peers", nargs="*", default=["inductor"])
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--freezing", action="store_true")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    if options.one:
+        result = measure(options, *options.one)
+        with open(options.out, "w") as file:
+            json.dump(result, file)
+        return
+    import torch_models
+
+    torch_models.declare()
+    results = json.load(open(options.out)) if os.path.exists(options.out) else []
+    for name in filter(lambda n: re.search(options.filter, n), torch_models.MODELS):
+        for kind in options.kinds:
+            if not options.again and any((r["model"], r["kind"]) == (name, kind) for r in results):
+                continue
+            results = [r for r in results if (r["model"], r["kind"]) != (name, kind)]
+            with tempfile.TemporaryDirectory() as folder:
+                out = os.path.join(folder, "one.json")
+                command = [sys.executable, __file__, out, "--one", name, kind, "--steps", str(options.steps), "--seconds", str(options.seconds), "--threads", str(options.threads), "--peers", *options.peers]
+                command += ["--freezing"] * options.freezing
+                try:
+                    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, "OMP_NUM_THREADS": str(options.threads)})
+                    result = json.load(open(out)) if os.path.exists(out) else {"model": name, "kind": kind, "error": done.stderr[-300:]}
+                except subprocess.TimeoutExpired:
+                    result = {"model": name, "kind": kind, "error": "900 s"}
+            results.append(result)
+            table([result])
+            sys.stdout.flush()
+            with open(options.out, "w") as file:
+                json.dump(results, file, indent=1)
+    table(results)
+
+
+if __name__ == "__main__":
+    main()

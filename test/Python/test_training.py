@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Training artifacts beside PyTorch: losses, states, evaluation, saved states, the C program.
+
+usage: PYTHONPATH=build/python TC_BIN=build/bin pytest test/Python/test_training.py      needs PyTorch; skipped without
+"""
+import copy
+import os
+import re
+import subprocess
+
+import numpy as np
+import pytest
+import tc_compiler as tc
+
+torch = pytest.importorskip("torch")
+from torch import nn # noqa: E402
+
+
+def convolutions():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 10))
+
+
+class Transformer(nn.Module):
+    def __init__(self, width=32, heads=4, words=50, layers=2):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Parameter(torch.randn(9, width) * 0.1)
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True, norm_first=True, activation="gelu")
+        self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.head = nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens):
+        mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
+        return self.head(self.layers(self.words(tokens) + self.places[: tokens.shape[1]], mask=mask, is_causal=True))
+
+
+def next_word(logits, tokens):
+    return nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def images(n=16):
+    return torch.randn(n, 1, 8, 8), torch.randint(0, 10, (n,))
+
+
+def follows(module, make, loss, draw, steps=20, tolerance=1e-4, compares_states=True):
+    """The artifact's losses and states beside PyTorch's."""
+    optimizer = make(module.parameters())
+    artifact = tc.compile_training(module, loss, optimizer, draw())
+    for _ in range(steps):
+        x, target = draw()
+        optimizer.zero_grad()
+        expected = loss(module(x), target)
+        expected.backward()
+        optimizer.step()
+        assert artifact.step(x, target) == pytest.approx(float(expected.detach()), abs=tolerance)
+    states = artifact.state_dict()
+    for name, value in module.state_dict().items() if compares_states else ():
+        np.testing.assert_allclose(states[name], value.numpy(), rtol=1e-3, atol=1e-3 * float(value.abs().max()) + 1e-6, err_msg=name)
+    return artifact
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3),
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-3, amsgrad=True, weight_decay=1e-3),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=1e-3, momentum=0.5, centered=True),
+    "nadam": lambda p: torch.optim.NAdam(p),
+    "groups": lambda p: torch.optim.AdamW([{"params": (q := list(p))[:1], "lr": 1e-2, "weight_decay": 0.0}, {"params": q[1:]}], lr=1e-3),
+}
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_optimisers(kind):
+    module = convolutions()
+    artifact = follows(module, OPTIMIZERS[kind], nn.CrossEntropyLoss(), images)
+    x, _ = images()
+    with torch.no_grad():
+        np.testing.assert_allclose(artifact.evaluate(x)[0], module.eval()(x).numpy(), rtol=1e-3, atol=1e-3)
+    module.train()
+
+
+def test_transformer():
+    torch.manual_seed(1)
+    module = Transformer()
+
+    def draw():
+        tokens = torch.randint(0, 50, (4, 9))
+        return tokens, tokens
+
+    # Keys' biases have no gradient but what rounding leaves, which a small eps would make as large as any.
+    follows(module, lambda p: torch.optim.AdamW(p, lr=1e-3, eps=1e-4), next_word, draw)
+
+
+def test_muon():
+    if not hasattr(torch.optim, "Muon"):
+        pytest.skip("this PyTorch has no Muon")
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(6, 8, bias=False), nn.Tanh(), nn.Linear(8, 3, bias=False))
+    follows(module, lambda p: torch.optim.Muon(p, lr=1e-2), nn.MSELoss(), lambda: (torch.randn(5, 6), torch.randn(5, 3)), tolerance=5e-2, compares_states=False) # computes in bf16
+
+
+def test_interface(tmp_path):
+    module = convolutions()
+    before = copy.deepcopy(module.state_dict())
+    x, target = images()
+    path = tmp_path / "training.bin"
+    artifact = tc.compile_training(module, nn.CrossEntropyLoss(), OPTIMIZERS["momentum"], (x, target), output=path, cpu="x86-64-v3")
+    assert [f.name for f in artifact.functions.values()] == ["evaluate", "step"]
+    assert [v.name for v in artifact.functions["step"].inputs] == ["input", "target"] and artifact.functions["step"].outputs[0].name == "loss"
+    first = [artifact.step(x, target) for _ in range(3)]
+    assert first[2] < first[0]
+    for name, value in module.state_dict().items(): # which stays as it is
+        assert torch.equal(value, before[name])
+    states = artifact.state_dict()
+    assert states["optimizer.momentum_buffer.0.weight"].any() and states["1.num_batches_tracked"] == 3
+    module.load_state_dict({k: torch.from_numpy(v) for k, v in states.items() if not k.startswith("optimizer.")})
+    with torch.no_grad():
+        np.testing.assert_allclose(artifact.evaluate(x)[0], module.eval()(x).numpy(), rtol=1e-4, atol=1e-4)
+    # Others begin where the compile did, and go on where states come from.
+    other = tc.TrainingArtifact(path)
+    assert other.step(x, target) == first[0]
+    other.load_state_dict(states)
+    artifact.reset()
+    assert artifact.step(x, target) == first[0]
+    artifact.load_state_dict({k: v for k, v in module.state_dict().items()}) # of PyTorch
+    np.testing.assert_array_equal(artifact.state_dict()["0.weight"], states["0.weight"])
+    artifact.load_state_dict(states)
+    assert artifact.step(x, target) == other.step(x, target)
+    with pytest.raises(tc.RefusedError, match="there is no wrong; missing are 0.weight"):
+        artifact.load_state_dict({"wrong": np.zeros(3)})
+    with pytest.raises(tc.RefusedError, match=r'state "5.bias" is f32 \[10\], but was given float64 \[10\]'):
+        artifact.load_state_dict({"5.bias": np.zeros(10)}, strict=False)
+    with pytest.raises(tc.RefusedError, match="step takes input, target, but was given 1 arguments"):
+        artifact.step(x)
+    pytest.importorskip("safetensors")
+    artifact.save_states(tmp_path / "states.safetensors")
+    other.reset()
+    other.load_states(tmp_path / "states.safetensors")
+    assert artifact.step(x, target) == other.step(x, target)
+
+
+def test_refusals():
+    x, target = images()
+    with pytest.raises(tc.InvalidError, match="SGD with dampening is not supported"):
+        tc.compile_training(convolutions(), nn.CrossEntropyLoss(), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1), (x, target))
+    with pytest.raises(tc.InvalidError, match="LBFGS is not supported"):
+        tc.compile_training(convolutions(), nn.CrossEntropyLoss(), torch.optim.LBFGS, (x, target))
+    with pytest.raises(tc.InvalidError, match="parameters that are not the module's"):
+        tc.compile_training(convolutions(), nn.CrossEntropyLoss(), torch.optim.SGD(convolutions().parameters(), lr=0.1), (x, target))
+    with pytest.raises(tc.InvalidError, match=r"example is \(inputs, targets\)"):
+        tc.compile_training(convolutions(), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], x)
+
+
+def test_without_python(tmp_path):
+    """The C program of examples/c follows PyTorch's losses for 100 steps."""
+    module, loss = convolutions(), nn.CrossEntropyLoss()
+    optimizer = OPTIMIZERS["adamw"](module.parameters())
+    tc.compile_training(module, loss, optimizer, images(), output=tmp_path / "training.bin")
+    expected = []
+    with open(tmp_path / "data.raw", "wb") as data:
+        for _ in range(100):
+            x, target = images()
+            data.write(x.numpy().tobytes() + target.numpy().tobytes())
+            optimizer.zero_grad()
+            value = loss(module(x), target)
+            value.backward()
+            optimizer.step()
+            expected.append(float(value.detach()))
+    program = os.path.join(os.environ["TC_BIN"], "tc-sample-train")
+    text = subprocess.run([program, tmp_path / "training.bin", tmp_path / "data.raw"], check=True, capture_output=True, text=True).stdout
+    found = [float(x) for x in re.findall(r"loss (\S+)", text)]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    for arguments, sentence in (([], "usage: train"), (["none.bin", "none.raw"], "cannot read none.raw"), ([tmp_path / "data.raw", tmp_path / "data.raw"], "data.raw: error: ")):
+        failed = subprocess.run([program, *arguments], capture_output=True, text=True)
+        assert failed.returncode == 1 and sentence in failed.stderr
