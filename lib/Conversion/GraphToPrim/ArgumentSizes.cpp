@@ -82,6 +82,11 @@ FailureOr<AffineExpr> ArgumentSizes::openSize(const std::string &key, int64_t wa
     return size;
   }
   const int64_t divisor = given == givenDims.end() ? 1 : given->second.divisor;
+  if (wanted >= 0 && given != givenDims.end() && (wanted < given->second.min || wanted > given->second.max)) {
+    report(loc, "input \"" + input + "\": --shape gives dim \"" + Twine(key) + "\" the size " + Twine(wanted) +
+                    ", --dim others; leave one of them out");
+    return failure();
+  }
   if (wanted >= 0 && wanted % divisor != 0) {
     report(loc, "input \"" + input + "\": --shape gives dim \"" + Twine(key) + "\" the size " + Twine(wanted) +
                     ", --dim multiples of " + Twine(divisor) + "; leave one of them out");
