@@ -27,6 +27,9 @@ function(tc_add_onnx)
   foreach(target onnx onnx_proto)
     # Its warnings are not ours.
     target_compile_options(${target} PRIVATE -w)
+    if(NOT TC_BUILD_TESTS) # packed for other machines: no paths of this one, which its macros name
+      target_compile_options(${target} PRIVATE -ffile-prefix-map=${TC_ONNX_SOURCE_DIR}/=)
+    endif()
   endforeach()
 endfunction()
 tc_add_onnx()

@@ -30,6 +30,9 @@ make() {
   }
   wheel=$(sed -n 's/.*Fixed-up wheel written to //p' "$work/auditwheel.log")
   ls -sh "$wheel"
+  rm -rf "$work/unpacked"
+  .venv/bin/python -m zipfile -e "$wheel" "$work/unpacked"
+  if grep -rlF "$root/" "$work/unpacked"; then die "files of $wheel name the folder that they were built in"; fi
   [ "$(stat -c %s "$wheel")" -le $(($2 * 1000 * 1000)) ] || die "$wheel has more than $2 MB"
 }
 
