@@ -50,11 +50,15 @@ CASES = {
     "argmax_last": ("(float[b,s] x) => (int64[b] y) { r = Relu(x) m = Neg(r) y = ArgMax<axis = 1, keepdims = 0, select_last_index = 1>(m) }", "arg_reduce"),
     "concat": ("(float[b,s,4] x, float[1,2,4] W) => (float[b,t,4] y, float[b,s,8] z) { n = Shape<start = 0, end = 1>(x) o = Constant<value_ints = [2, 4]>() m = Concat<axis = 0>(n, o) e = Expand(W, m) "
                "q = Exp(x) y = Concat<axis = 1>(e, q) z = Concat<axis = 2>(q, x) }", ""),
-    "concat_behind": ("(float[b,s,4] x, float[b,2,4] u) => (float[b,t,4] y, float[b,w,4] z) { q = Exp(x) y = Concat<axis = 1>(q, u) z = Concat<axis = 1>(q, x) }", "concat"),
+    "concat_behind": ("(float[b,s,4] x, float[b,2,4] u) => (float[b,t,4] y, float[b,w,4] z) { q = Exp(x) y = Concat<axis = 1>(q, u) z = Concat<axis = 1>(q, x) }", ""),
+    "cache": ("(float[b,s,16] past, float[b,1,16] x) => (float[b,1,16] y, float[b,t,16] next) { next = Concat<axis = 1>(past, x) k = Transpose<perm = [0, 2, 1]>(next) p = MatMul(x, k) w = Softmax<axis = -1>(p) "
+              "y = MatMul(w, next) }", ""),
     "products": ("(float[b,s,8] x, float[b,s,5] z) => (float[b,8,5] y, float[b,s,s] g) { e = Exp(x) t = Transpose<perm = [0, 2, 1]>(e) y = MatMul(t, z) g = MatMul(e, t) }", ""),
     "embedding": ("(int64[b,s] ids, float[40,12] We, float[64,12] Wp) => (float[b,12] y) { e = Gather(We, ids) n = Shape<start = 1, end = 2>(ids) z = Constant<value = int64 {0}>() o = Constant<value = int64 {1}>() "
                   "ax = Constant<value_ints = [0]>() k = Squeeze(n, ax) r = Range(z, k, o) p = Gather(Wp, r) a = Add(e, p) m = Constant<value_ints = [1]>() y = ReduceMean<keepdims = 0>(a, m) }", "", (), {"ids": "ids"}),
-    "indices": ("(float[b,s,4] x, int64[3] W0) => (float[b,4] last, float[b,3,4] some) { i = Constant<value = int64 {-1}>() e = Exp(x) last = Gather<axis = 1>(e, i) some = Gather<axis = 1>(e, W0) }", "gather", (), {"W0": "few"}),
+    "indices": ("(float[b,s,4] x, int64[3] W0) => (float[b,4] last, float[b,3,4] some) { i = Constant<value = int64 {-1}>() e = Exp(x) last = Gather<axis = 1>(e, i) some = Gather<axis = 1>(e, W0) }", "", (), {"W0": "around"}),
+    "points": ("(float[b,s,4] x, int64[7,2] W) => (float[7,4] y, float[b,s,1] z) { e = Exp(x) y = GatherND(e, W) n = Neg(e) i = ArgMax<axis = 2>(n) z = GatherElements<axis = 2>(e, i) }", "",
+               (), {"W": "back"}),
     "slices": ("(float[b,s,4] x) => (float[b,1,4] a, float[b,t,4] c, float[b,s,4] d, float[b,u,4] e) { q = Exp(x) one = Constant<value_ints = [1]>() m1 = Constant<value_ints = [-1]>() z = Constant<value_ints = [0]>() "
                "far = Constant<value_ints = [9223372036854775807]>() low = Constant<value_ints = [-9223372036854775807]>() two = Constant<value_ints = [2]>() a = Slice(q, m1, far, one) c = Slice(q, z, far, one, two) "
                "d = Slice(q, m1, low, one, m1) e = Slice(q, z, m1, one) }", "slice"),
@@ -62,13 +66,13 @@ CASES = {
                "n = Concat<axis = 0>(h, c) y = Reshape(g, n) m = Constant<value_ints = [-1]>() z = Reshape(y, m) }", "reshape"),
     "led": ("(float[s,2,8] x, float[8,6] W) => (float[t,6] y, float[6] z) { r = Constant<value_ints = [-1, 8]>() f = Reshape(x, r) y = MatMul(f, W) e = Exp(y) ax = Constant<value_ints = [0]>() z = ReduceSum<keepdims = 0>(e, ax) }", ""),
     "pads": ("(float[b,s] x) => (float[b,t] y, float[b] z) { e = Exp(x) p = Constant<value_ints = [0, 3, 0, 2]>() v = Constant<value_float = -2.0>() y = Pad(e, p, v) ax = Constant<value_ints = [1]>() z = ReduceMin<keepdims = 0>(y, ax) }", ""),
-    "reflect": ("(float[b,s] x) => (float[b,t] y) { e = Exp(x) p = Constant<value_ints = [0, 1, 0, 1]>() y = Pad<mode = \"reflect\">(e, p) }", "*"),
-    "tops": ("(float[b,s] x) => (float[b,1] y, int64[b,1] i, float[b,s] z) { k = Constant<value_ints = [1]>() e = Exp(x) y, i = TopK<axis = 1>(e, k) z = LogSoftmax<axis = 1>(e) }", "arg_sort, gather_elements*"),
+    "reflect": ("(float[b,s] x) => (float[b,t] y) { e = Exp(x) p = Constant<value_ints = [0, 1, 0, 1]>() y = Pad<mode = \"reflect\">(e, p) }", ""),
+    "tops": ("(float[b,s] x) => (float[b,1] y, int64[b,1] i, float[b,s] z) { k = Constant<value_ints = [1]>() e = Exp(x) y, i = TopK<axis = 1>(e, k) z = LogSoftmax<axis = 1>(e) }", "arg_sort"),
     "gru": ("(float[s,b,4] x, float[1,9,4] W, float[1,9,3] Wr) => (float[s,1,b,3] y, float[1,b,3] z) { y, z = GRU<hidden_size = 3>(x, W, Wr) }", "rnn*"),
     "gru_batch": ("(float[t,s,4] x, float[1,9,4] W, float[1,9,3] Wr) => (float[t,1,s,3] y, float[1,s,3] z) { y, z = GRU<hidden_size = 3>(x, W, Wr) }", ""),
     "scatter": ("(float[b,s] x, int64[b,2] W, float[b,2] u) => (float[b,s] y) { e = Exp(x) y = ScatterElements<axis = 1>(e, W, u) }", "scatter_elements", ("--dim", "b=3"), {"W": "few"}),
     "fft": ("(float[b,s,1] x) => (float[b,s,2] y) { z = Constant<value = int64 {1}>() n = Constant<value_ints = [0]>() e = Exp(x) y = DFT(e, , z) }", "fft*"),
-    "resize": ("(float[b,2,s] x) => (float[b,2,t] y) { e = Exp(x) c = Constant<value_floats = [1.0, 1.0, 2.0]>() y = Resize<mode = \"linear\">(e, , c) }", "*"),
+    "resize": ("(float[b,2,s] x) => (float[b,2,t] y) { e = Exp(x) c = Constant<value_floats = [1.0, 1.0, 2.0]>() y = Resize<mode = \"linear\">(e, , c) }", ""),
     "tiles": ("(float[s,4] x) => (float[t,4] y, float[u,4] z) { r = Constant<value_ints = [2, 1]>() e = Exp(x) y = Tile(e, r) k = Constant<value_ints = [1, 2]>() w = Tile(e, k) q = Constant<value_ints = [-1, 4]>() z = Reshape(w, q) }", "reshape"),
     "split": ("(float[b,6,s] x) => (float[b,2,s] y) { a, c, d = Split<axis = 1, num_outputs = 3>(x) e = Mul(a, c) y = Sub(e, d) }", ""),
     "branch": ("(float[b,s] x, bool c) => (float[b,s] y) { e = Exp(x) y = If(c) <then_branch = g1 () => (float[b,s] u) { u = Softmax<axis = 1>(e) }, else_branch = g2 () => (float[b,s] v) { v = Neg(e) }> }", "*"),
@@ -97,7 +101,7 @@ def values(rng, dims, dtype, kind):
     if dtype == np.bool_:
         return rng.integers(0, 2, dims).astype(dtype)
     if kind:
-        low, high = {"bits": (0, 2), "ids": (-40, 40), "few": (0, 2), "integers": (-90, 90), "above": (11, 50)}[kind]
+        low, high = {"bits": (0, 2), "ids": (-40, 40), "few": (0, 2), "around": (-3, 3), "back": (-1, 1), "integers": (-90, 90), "above": (11, 50)}[kind]
         return rng.integers(low, high, dims).astype(dtype)
     return rng.standard_normal(dims).astype(dtype)
 

@@ -62,6 +62,8 @@ public:
   mlir::Operation *copy(mlir::Operation *op, mlir::ValueRange operands);
   /// On its operands' padded forms.
   mlir::Operation *copy(mlir::Operation *op);
+  /// Another way to make the padded form of a result that varies.
+  void setPadded(mlir::Value result, mlir::Value x) { forms[result].padded = x; }
   /// The padding of a padded form along `dim` is zeros.
   void setZeros(mlir::Value padded, int64_t dim) { zeros.insert({padded, dim}); }
   bool hasZeros(mlir::Value padded, int64_t dim) const { return zeros.contains({padded, dim}); }

@@ -144,38 +144,90 @@ bool padPad(BucketBody &body, PadOp op) {
   return true;
 }
 
-/// Padding between two inputs would move the second.
+/// Where an input but the last one is padded, those behind it are moved to where it ends, which the run knows, and put
+/// over its padding.
 bool padConcat(BucketBody &body, ConcatOp op) {
-  bool isBehind = false;
-  for (Value input : op.getInputs()) {
-    if (getConstantSize(body.exactSizes(input)[op.getAxis()]) == 0)
-      continue;
-    if (isBehind)
-      return false;
-    isBehind = body.varies(input, int64_t(op.getAxis()));
+  PrimBuilder &b = body.builder();
+  const int64_t axis = int64_t(op.getAxis());
+  const Sizes all = body.paddedSizes(op.getResult());
+  SmallVector<Value> inputs;
+  for (Value input : op.getInputs())
+    if (getConstantSize(body.exactSizes(input)[axis]) != 0)
+      inputs.push_back(input);
+  if (inputs.empty())
+    return false;
+  if (llvm::none_of(ArrayRef(inputs).drop_back(), [&](Value input) { return body.varies(input, axis); })) {
+    body.copy(op);
+    return true;
   }
-  body.copy(op);
+  for (Value input : inputs)
+    for (auto [dim, pair] : llvm::enumerate(llvm::zip_equal(body.paddedSizes(input), all)))
+      if (int64_t(dim) != axis && std::get<0>(pair) != std::get<1>(pair))
+        return false;
+  const Value zero = b.scalar(b.elementOf(op.getResult()), 0);
+  Value result;
+  AffineExpr begin = b.size(0);
+  for (Value input : inputs) {
+    Sizes low(all.size(), b.size(0));
+    low[axis] = begin;
+    const Value moved = b.pad(body.getPadded(input), zero, low, all);
+    result = result ? b.select(b.broadcastInDims(body.isWithin(begin, all[axis]), all, {axis}), result, moved) : moved;
+    begin = simplifySize(begin + body.exactSizes(input)[axis]);
+  }
+  body.setPadded(op.getResult(), result);
   return true;
 }
 
-/// Negative indices count from the end, others are clamped to it, so that it must be the exact one.
+/// Indices into dims of `sizes` as positions within them: negative ones count from the end, what is still outside is
+/// clamped, as a gather has it of a source that is not padded. `sizes`: i64, of one size or of one for each index of
+/// the last dim. Those in the padding are 0, which needs no check.
+Value toPositions(BucketBody &body, Value indices, Value sizes) {
+  PrimBuilder &b = body.builder();
+  const Value x = body.maskByZeros(indices, allDims(indices));
+  const Value size = b.broadcastTo(b.convert(sizes, b.elementOf(x)), getSizes(x));
+  const Value zero = b.splatLike(x, 0);
+  const Value positive = b.select(b.compare(CompareKind::LT, x, zero), b.add(x, size), x);
+  return b.max(b.min(positive, b.sub(size, b.splatLike(x, 1))), zero);
+}
+
 bool padGather(BucketBody &body, GatherOp op) {
-  if (body.varies(op.getSource(), int64_t(op.getAxis())))
+  const Value source = body.getPadded(op.getSource()), indices = op.getIndices();
+  const int64_t axis = int64_t(op.getAxis());
+  const bool isExact = !body.varies(op.getSource(), axis);
+  body.copy(op, {source, isExact ? body.maskByZeros(indices, allDims(indices))
+                                 : toPositions(body, indices,
+                                               body.builder().sizeValue(body.exactSizes(op.getSource())[axis]))});
+  return true;
+}
+
+bool padGatherND(BucketBody &body, GatherNDOp op) {
+  const Value indices = op.getIndices();
+  const Sizes source = body.exactSizes(op.getSource());
+  const auto count = getConstantSize(body.exactSizes(indices).back());
+  if (!count)
     return false;
-  body.copy(op, {body.getPadded(op.getSource()), body.maskByZeros(op.getIndices(), allDims(op.getIndices()))});
+  const ArrayRef<AffineExpr> sizes = ArrayRef(source).slice(op.getBatchDims(), *count);
+  const bool isExact = llvm::none_of(sizes, [&](AffineExpr size) { return body.isOfBuckets(size); });
+  body.copy(op,
+            {body.getPadded(op.getSource()), isExact ? body.maskByZeros(indices, allDims(indices))
+                                                     : toPositions(body, indices, body.builder().sizesValue(sizes))});
   return true;
 }
 
 bool padGatherElements(BucketBody &body, GatherElementsOp op) {
-  if (body.varies(op.getSource(), int64_t(op.getAxis())))
-    return false;
+  const Value indices = op.getIndices();
+  const int64_t axis = int64_t(op.getAxis());
   // Other dims of the indices may be shorter than the source's, which must hold them when both are padded.
-  const Sizes source = body.paddedSizes(op.getSource()), indices = body.paddedSizes(op.getIndices());
-  for (auto [dim, pair] : llvm::enumerate(llvm::zip_equal(source, indices)))
-    if (auto [x, y] = pair; int64_t(dim) != int64_t(op.getAxis()) && x != y &&
-                            (body.varies(op.getSource(), int64_t(dim)) || body.varies(op.getIndices(), int64_t(dim))))
+  const Sizes longSource = body.paddedSizes(op.getSource()), longIndices = body.paddedSizes(indices);
+  for (int64_t dim : allDims(indices))
+    if (dim != axis && longSource[dim] != longIndices[dim] &&
+        (body.varies(op.getSource(), dim) || body.varies(indices, dim)))
       return false;
-  body.copy(op, {body.getPadded(op.getSource()), body.maskByZeros(op.getIndices(), allDims(op.getIndices()))});
+  const Value source = body.getPadded(op.getSource());
+  body.copy(op,
+            {source, body.varies(op.getSource(), axis)
+                         ? toPositions(body, indices, body.builder().sizeValue(body.exactSizes(op.getSource())[axis]))
+                         : body.maskByZeros(indices, allDims(indices))});
   return true;
 }
 
@@ -385,6 +437,7 @@ bool tc::prim::padByRule(BucketBody &body, Operation *op) {
                               on<ConcatOp, padConcat>(),
                               on<GatherOp, padGather>(),
                               on<GatherElementsOp, padGatherElements>(),
+                              on<GatherNDOp, padGatherND>(),
                               on<ReduceOp, padReduce>(),
                               on<ArgReduceOp, padArgReduce>(),
                               on<ScanOp, padScan>(),

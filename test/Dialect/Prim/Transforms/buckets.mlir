@@ -76,12 +76,12 @@ func.func @attention(%x: !q) -> !q
 #m = affine_map<()[s0] -> (s0 * 2)>
 // CHECK-LABEL: func.func @merged(
 // CHECK: prim.reshape {{.*}} : tensor<2x?xf32, #{{.*}}> -> tensor<?xf32
-// expected-warning @below {{--dim gives buckets; not padded, as padding would change results: concat of "join", reshape}}
-func.func @merged(%x: tensor<2x?xf32, #prim.dims<#s3>>) -> (tensor<?xf32, #prim.dims<#m>>, tensor<2x?xf32, #prim.dims<affine_map<()[s0] -> (2, s0 * 2)>>>)
+// expected-warning @below {{--dim gives buckets; not padded, as padding would change results: arg_reduce of "last", reshape}}
+func.func @merged(%x: tensor<2x?xf32, #prim.dims<#s3>>) -> (tensor<?xf32, #prim.dims<#m>>, tensor<2xi64>)
     attributes {prim.symbols = [#prim.symbol<"s", 0, 8, 1>], prim.buckets = [array<i64: 0, 8>]} {
   %r = prim.reshape %x : tensor<2x?xf32, #prim.dims<#s3>> -> tensor<?xf32, #prim.dims<#m>>
-  %c = prim.concat %x, %x axis = 1 : (tensor<2x?xf32, #prim.dims<#s3>>, tensor<2x?xf32, #prim.dims<#s3>>) -> tensor<2x?xf32, #prim.dims<affine_map<()[s0] -> (2, s0 * 2)>>> loc("join")
-  return %r, %c : tensor<?xf32, #prim.dims<#m>>, tensor<2x?xf32, #prim.dims<affine_map<()[s0] -> (2, s0 * 2)>>>
+  %c = prim.arg_reduce max %x axis = 1 last : tensor<2x?xf32, #prim.dims<#s3>> -> tensor<2xi64> loc("last")
+  return %r, %c : tensor<?xf32, #prim.dims<#m>>, tensor<2xi64>
 }
 
 // -----
@@ -94,4 +94,19 @@ func.func @listed(%x: tensor<?x?xf32, #prim.dims<#sb>>) -> tensor<?x?xf32, #prim
     attributes {prim.symbols = [#prim.symbol<"s", 0, 8, 1>, #prim.symbol<"b", 0, 9, 1>], prim.buckets = [array<i64: 0, 4, 8>], prim.listed_sizes = [array<i64: 1, 3>]} {
   %e = prim.exp %x : tensor<?x?xf32, #prim.dims<#sb>>
   return %e : tensor<?x?xf32, #prim.dims<#sb>>
+}
+
+// -----
+
+// What stands behind an input is put over its padding.
+#s = affine_map<()[s0] -> (s0)>
+#s2 = affine_map<()[s0] -> (s0 + 2)>
+// CHECK: #[[B:.*]] = affine_map<()[s0] -> (s0)>
+// CHECK-LABEL: func.func @concat(
+// CHECK: %[[Y:.*]] = prim.pad %arg1, %{{.*}} low #[[B]] : (tensor<2xf32>, tensor<f32>) -> tensor<10xf32>
+// CHECK: prim.select %{{.*}}, %{{.*}}, %[[Y]] : tensor<10xi1>, tensor<10xf32>
+func.func @concat(%x: tensor<?xf32, #prim.dims<#s>>, %y: tensor<2xf32>) -> tensor<?xf32, #prim.dims<#s2>>
+    attributes {prim.symbols = [#prim.symbol<"s", 0, 8, 1>], prim.buckets = [array<i64: 0, 8>]} {
+  %c = prim.concat %x, %y axis = 0 : (tensor<?xf32, #prim.dims<#s>>, tensor<2xf32>) -> tensor<?xf32, #prim.dims<#s2>>
+  return %c : tensor<?xf32, #prim.dims<#s2>>
 }
