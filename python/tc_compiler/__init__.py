@@ -14,11 +14,11 @@ from .session import (
     ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue, RunOptions, SessionOptions, get_all_providers,
     get_available_providers, get_device, set_default_logger_severity,
 ) # fmt: skip
-from .training import TrainingArtifact, compile_training
+from .training import TrainingArtifact, compile_training, export_training
 
 __all__ = [
     "Artifact", "ExecutionMode", "Function", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InternalError", "InvalidError", "MachineError",
     "ModelMetadata", "NodeArg", "OrtValue", "RefusedError", "RunOptions", "SessionOptions", "Symbol", "TcError", "TrainingArtifact", "UnsupportedError", "Value",
-    "compile", "compile_training", "get_all_providers", "get_available_providers", "get_device", "load", "set_default_logger_severity", "version",
+    "compile", "compile_training", "export_training", "get_all_providers", "get_available_providers", "get_device", "load", "set_default_logger_severity", "version",
 ] # fmt: skip
 __version__ = version()

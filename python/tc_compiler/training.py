@@ -203,15 +203,8 @@ def _export(run: Callable, states: Mapping[str, Any], updated: Sequence[str], ar
         return torch.export.export(holder, tuple(arguments), strict=False)
 
 
-def compile_training(module: Any, loss: Callable, optimizer: Any, example: Any, *, output: str | os.PathLike | None = None, threads: int = 0,
-                     **options: Any) -> TrainingArtifact: # fmt: skip
-    """Compiles steps of training and evaluation of a torch.nn.Module into one artifact.
-
-    loss: (the module's output, *targets) -> a scalar tensor. optimizer: of torch.optim, made of the module's parameters, or a function that makes one of
-    them; what it has gathered so far is the artifact's first state, as the module's parameters and buffers are. example: (inputs, targets), each a tensor or a tuple of them,
-    whose shapes and dtypes are those of all calls. output: where the artifact stays (None: in memory). threads: of later runs. Other
-    keywords are tc-compile's options. The module and the optimiser stay as they are. Raises UnsupportedError, which names nodes, and other TcErrors.
-    """
+def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, path: str | os.PathLike) -> None:
+    """Writes what compile_training compiles as an archive (.pt2), for tc-compile elsewhere. Arguments are compile_training's."""
     import torch
     from torch.export.pt2_archive._package import package_pt2
 
@@ -269,9 +262,22 @@ def compile_training(module: Any, loss: Callable, optimizer: Any, example: Any, 
         "step": _export(step, states, [*trained, *moments, *buffers], [*inputs, *targets], names + target_names),
         "evaluate": _export(evaluate, fixed, [], inputs, names),
     } # fmt: skip
+    package_pt2(os.fspath(path), exported_programs=programs, extra_files={"tc.shared_states": ""})
+
+
+def compile_training(module: Any, loss: Callable, optimizer: Any, example: Any, *, output: str | os.PathLike | None = None, threads: int = 0,
+                     **options: Any) -> TrainingArtifact: # fmt: skip
+    """Compiles steps of training and evaluation of a torch.nn.Module into one artifact.
+
+    loss: (the module's output, *targets) -> a scalar tensor. optimizer: of torch.optim, made of the module's parameters, or a function that makes one of
+    them; what it has gathered so far is the artifact's first state, as the module's parameters and buffers are. example: (inputs, targets), each a
+    tensor or a tuple of them, whose shapes and dtypes are those of all calls. output: where the artifact stays (None: in memory). threads: of later
+    runs. Other keywords are tc-compile's options. The module and the optimiser stay as they are. Raises UnsupportedError, which names nodes, and other
+    TcErrors.
+    """
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
         path = os.path.join(folder, "training.pt2")
-        package_pt2(path, exported_programs=programs, extra_files={"tc.shared_states": ""})
+        export_training(module, loss, optimizer, example, path)
         target = os.fspath(output) if output is not None else os.path.join(folder, "training.bin")
         run_tool("tc-compile", [path, "-o", target, "-q", *_options(options)])
         if output is not None:

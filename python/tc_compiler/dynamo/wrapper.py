@@ -52,7 +52,7 @@ class Wrapper:
         } # fmt: skip
         self.name: dict[fx.Node, str] = {}
         self.known: set[sympy.Symbol] = set() # which are variables
-        self.in_place: set[fx.Node] = set() # values that are known to lie as the graph says
+        self.in_place: dict[fx.Node, str] = {} # values that lie as the graph says
 
     def make(self) -> Callable[[list], tuple]:
         split_dropout(self.graph)
@@ -250,8 +250,7 @@ class Wrapper:
         root = self._base(node, lambda n: n in self.name or self._is_given(n))
         if root is None:
             raise RuntimeError(f"tc: the graph's {node.format_node()} was not computed")
-        given, value, base = self._value(root), node.meta["val"], root.meta["val"]
-        self._check_layout(root)
+        given, value, base = self._in_place(root), node.meta["val"], root.meta["val"]
         offset = value.storage_offset() - base.storage_offset()
         places = [symbols.tuple_text(value.shape), symbols.tuple_text(value.stride()), symbols.text(offset)]
         if places == [symbols.tuple_text(base.shape), symbols.tuple_text(base.stride()), "0"]:
@@ -275,15 +274,15 @@ class Wrapper:
         arguments += [f"{k}={self._value(v)}" for k, v in node.kwargs.items()]
         return f"{self._constant(node.target)}({', '.join(arguments)})"
 
-    def _check_layout(self, node: fx.Node) -> None:
-        """A value from elsewhere lies as the graph says, or is copied so."""
-        if node in self.in_place:
-            return
-        self.in_place.add(node)
-        value, name = node.meta["val"], self.name[node]
-        self._need(*value.shape, *value.stride())
-        size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(value.stride())
-        self.lines += [f"try: check({name}, {size}, {stride})", f"except AssertionError: {name} = fit({name}, {size}, {stride})"]
+    def _in_place(self, node: fx.Node) -> str:
+        """The node's value where it lies as the graph says, or a copy that does: values from elsewhere may not."""
+        if node not in self.in_place:
+            value, given = node.meta["val"], self._value(node)
+            self._need(*value.shape, *value.stride())
+            size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(value.stride())
+            self.in_place[node] = name = f"f{len(self.in_place)}"
+            self.lines += [f"{name} = {given}", f"try: check({name}, {size}, {stride})", f"except AssertionError: {name} = fit({name}, {size}, {stride})"]
+        return self.in_place[node]
 
     def _write_segment(self, segment: Segment, program: programs.Program) -> None:
         inputs = {name: (node, order) for name, node, order in program.inputs}
@@ -299,12 +298,12 @@ class Wrapper:
                 used.add(symbol)
                 continue
             node, order = inputs[name]
-            variable, value = self._value(node), node.meta["val"]
+            value = node.meta["val"]
             if symbols.physical_order(value) is None:
                 variable = f"c{len(self.lines)}"
-                self.lines.append(f"{variable} = {self.name[node]}.contiguous()")
+                self.lines.append(f"{variable} = {self._value(node)}.contiguous()")
             else:
-                self._check_layout(node)
+                variable = self._in_place(node)
             addresses.append(f"{variable}.data_ptr()")
             shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
             used |= symbols.symbols_of(*value.shape)
@@ -313,7 +312,7 @@ class Wrapper:
             self._need(*value.shape)
             used |= symbols.symbols_of(*value.shape)
             self.name[node] = name = f"o{len(self.name)}"
-            self.in_place.add(node)
+            self.in_place[node] = name
             size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(symbols.row_major_strides(value.shape, order))
             on_gpu = f"empty_strided({size}, {stride}, dtype={value.dtype}, device={str(value.device)!r})"
             self.lines.append(f"{name} = {on_gpu if value.device.type == 'cuda' else f'empty_cpu({size}, {stride}, {value.dtype})'}")

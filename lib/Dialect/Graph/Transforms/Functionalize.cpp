@@ -423,7 +423,9 @@ std::string Functionalizer::whyNotWritable(View *view) {
   if (view->memory->home != region || (argument && !isa<FuncOp>(argument.getOwner()->getParentOp())))
     return "writes \"" + nodeNameOf(root) +
            "\" inside control flow, where it was made outside of it; return the new value from the branch or the loop";
-  if (auto constant = root.getDefiningOp<ConstantOp>(); constant && !constant->hasAttr(kFreshAttr))
+  // Of states the importers know who shares their memory (kSharesAttr); equal ones may be two tensors of one value.
+  if (auto constant = root.getDefiningOp<ConstantOp>();
+      constant && !constant->hasAttr(kFreshAttr) && !constant->hasAttr(kStateAttr))
     for (auto other : function.getOps<ConstantOp>())
       if (other != constant && other.getValue() == constant.getValue() && !other->use_empty() &&
           !other->hasAttr(kFreshAttr))
