@@ -25,7 +25,7 @@ def first_dtype(op):
     for dtype in (torch.float32, torch.int64, torch.complex64, torch.bool):
         if dtype in op.dtypes:
             return dtype
-    return next(iter(op.dtypes))
+    return next(iter(op.dtypes), torch.float32)
 
 
 def run(function, leaves, spec):

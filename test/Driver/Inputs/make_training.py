@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes training.pt2, training.raw and training.txt: a small network with AdamW, 30 batches, PyTorch's losses.
+"""Makes training.pt2, training.npz and training.txt: a small network with AdamW, 30 batches, PyTorch's losses.
 
 usage: PYTHONPATH=build/python make_training.py FOLDER      with PyTorch 2.15; CI needs the files alone
 """
 import sys
 import zipfile
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from tc_compiler import export_training
@@ -25,9 +26,9 @@ def main():
     with zipfile.ZipFile(f"{folder}/training.pt2", "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-    with open(f"{folder}/training.raw", "wb") as data, open(f"{folder}/training.txt", "w") as losses:
+    np.savez_compressed(f"{folder}/training.npz", x=torch.stack([x for x, _ in batches]).numpy(), target=torch.stack([t for _, t in batches]).numpy())
+    with open(f"{folder}/training.txt", "w") as losses:
         for x, target in batches:
-            data.write(x.numpy().tobytes() + target.numpy().tobytes())
             optimizer.zero_grad()
             loss = F.cross_entropy(module(x), target)
             loss.backward()
