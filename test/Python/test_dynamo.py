@@ -237,6 +237,10 @@ def test_dtypes(dtype):
     check(lambda x: (x.flip(0), torch.cat([x, x]), x != 0, x & x if not dtype.is_floating_point and not dtype.is_complex else x * x), x, tolerance=1e-2 if dtype.itemsize == 2 else 1e-5)
 
 
+def test_types_that_tc_lacks():
+    check(lambda x: (x.to(torch.complex32).to(torch.complex64) * 2, x + 1), torch.randn(3, dtype=torch.complex64), tolerance=1e-2)
+
+
 def test_sizes_zero_and_one_and_numbers():
     for shape in ((0, 4), (1, 4), (1, 1), ()):
         check(lambda x: (x * 2, x.sum(), x.reshape(-1)), torch.randn(shape))

@@ -100,7 +100,7 @@ def main():
     part, parts = map(int, options.part.split("/"))
     found = json.load(open(options.out)) if options.out and os.path.exists(options.out) else {} # goes on where it was
     for op in [o for o in op_db if re.search(options.filter, o.full_name)][part::parts]:
-        if op.full_name in found:
+        if op.full_name in found or "empty" in op.full_name or op.full_name == "linalg.eigh": # whose numbers are any, or vectors of either sign
             continue
         dtype = first_dtype(op)
         torch.manual_seed(1)

@@ -51,6 +51,10 @@ static torch::ScalarType scalarTypeOf(int64_t code) {
     return ScalarType::Float8_e4m3fnuz;
   case 32:
     return ScalarType::Float8_e5m2fnuz;
+  case 34: // which older versions do not write
+    return ScalarType::UInt32;
+  case 35:
+    return ScalarType::UInt64;
   default:
     return code > 0 && code < int64_t(std::size(types)) ? types[code] : ScalarType::Undefined;
   }

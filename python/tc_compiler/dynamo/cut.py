@@ -14,11 +14,14 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils import _pytree as pytree
 
+from ..dtypes import DTYPES
 from . import symbols
 
 aten = torch.ops.aten
 
 
+# Those of a byte or more that PyTorch's archives hold.
+_DTYPES = {f"torch.{dtype.array}" for dtype in DTYPES.values() if dtype.number <= 20}
 # Operators with graphs of their own that programs may hold.
 _HIGHER_ORDER = {"cond", "map_impl", "scan", "while_loop"}
 
@@ -124,6 +127,8 @@ def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node]) -> dict[fx.Node, s
             eager[node] = "its result is no dense tensor"
         elif any(t.device.type not in ("cpu", "cuda") for t in tensors):
             eager[node] = "tc has no code for its device"
+        elif unknown := {str(t.dtype) for a in (node, *node.all_input_nodes) for t in tensors_of(a)} - _DTYPES:
+            eager[node] = f"tc does not know {', '.join(sorted(unknown))}"
     return eager
 
 

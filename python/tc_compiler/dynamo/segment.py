@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import logging
 import os
 import re
 import subprocess
@@ -16,9 +17,10 @@ import torch
 from .._tcrt import ffi, lib
 from ..artifact import Artifact, _check
 from ..compiler import find_tool
-from ..errors import InvalidError, UnsupportedError, error_of
+from ..errors import InternalError, InvalidError, UnsupportedError, error_of
 from .program import Program
 
+log = logging.getLogger(__name__.rpartition(".")[0])
 _segments: weakref.WeakSet = weakref.WeakSet()
 
 
@@ -57,11 +59,11 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
             except ValueError:
                 entries = []
             raise Refused({name: entry["reason"] for entry in entries for name in entry["nodes"]}, str(error))
-        # What tc takes for something else than PyTorch does.
-        named = {name: line for line in str(error).splitlines() for name in re.findall(r'error: node "([^"]+)"', line)}
-        if isinstance(error, InvalidError) and named:
-            raise Refused(named, str(error))
-        raise error
+        # What tc takes for something else than PyTorch does, or fails at.
+        if not isinstance(error, (InvalidError, InternalError)) or f"{path}: error: " not in str(error):
+            raise error
+        log.warning("%s", error)
+        raise Refused({name: line for line in str(error).splitlines() for name in re.findall(r'error: node "([^"]+)"', line)}, str(error))
 
 
 class _State:

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 
 DTYPES = {"f32": (7, np.float32), "f64": (8, np.float64), "i64": (5, np.int64), "bool": (12, np.bool_),
-          "bf16": (13, None)}
+          "bf16": (13, None), "u16": (28, np.uint16), "u32": (34, np.uint32), "u64": (35, np.uint64)}
 FOLDER = sys.argv[1]
 
 
@@ -190,6 +190,18 @@ def given():
     x = np.arange(5, dtype=np.float32)
     p.write("given", {"x": x, "n": np.int64(5)}, {"output_0": 5 * x})
     np.savez(f"{FOLDER}/given.other.npz", x=x, n=np.int64(4))
+
+
+def types():
+    """Element types whose numbers newer versions of PyTorch have."""
+    p, values = Program(), {}
+    for i, name in enumerate(("u16", "u32", "u64")):
+        values[f"x{i}"] = np.array([0, 1, np.iinfo(DTYPES[name][1]).max], DTYPES[name][1])
+        p.input(f"%x{i}", meta(name, 3))
+        p.hold("buffer", f"b{i}", f"held.{i}", values[f"x{i}"][::-1].copy())
+        p.node("aten.bitwise_xor.Tensor", {f"%y{i}": meta(name, 3)}, {"self": f"%x{i}", "other": f"%b{i}"})
+        p.output(f"%y{i}")
+    p.write("types", values, {f"output_{i}": x ^ x[::-1] for i, x in enumerate(values.values())})
 
 
 def nested():
@@ -408,7 +420,7 @@ def refused():
 
 
 if __name__ == "__main__":
-    for case in (symbols, derived, given, nested, states, numbers, guards, control, regions, absent, refused):
+    for case in (symbols, derived, given, types, nested, states, numbers, guards, control, regions, absent, refused):
         case()
     derived("{s}*3 + 1", name="plain", rows=(8, 25))
     derived("{s} + 1", "8*{s}", name="multiple", rows=(16, 3))
