@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's op_db through torch.compile(backend="tc"), beside eager: results and gradients.
 
-usage: backend.py [--filter RE] [--samples 2] [--part I/N] [--out FILE.json]      PYTHONPATH=build/python TC_BIN=build/bin, with PyTorch and expecttest
+usage: backend.py [--filter RE] [--samples 2] [--part I/N] [--out FILE.json]      scripts/test_torch.sh --operators runs it
 
-Takes an hour on two cores, so CI does not run it. Each entry's first samples in f32 (or the first type that it has); results and the gradients of all that has some are compared
+Takes half an hour, so CI does not run it. Each entry's first samples in f32 (or the first type that it has); results and the gradients of all that has some are compared
 with PyTorch's tolerances for gradients. What eager refuses is left out; random operators run under the same seed.
 """
 import argparse

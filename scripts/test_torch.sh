@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Tests what needs PyTorch: the backend of torch.compile and training artifacts, from build/, which scripts/build.sh made. PyTorch and what belongs to it
+# (3 GB) goes into .venv-torch, pinned by requirements-bench.txt. scripts/test.sh runs without.
+#
+# usage: scripts/test_torch.sh [--operators] [pytest argument]...      --operators: PyTorch's op_db through the backend, too (half an hour more)
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+build_dir=$(realpath -m "${BUILD_DIR:-build}")
+[ -e "$build_dir/python/tc_compiler/_tcrt.abi3.so" ] || die "$build_dir has no Python package; run scripts/setup.sh and scripts/build.sh first"
+python=.venv-torch/bin/python
+packages=$({ grep -E '^(numpy|torch|safetensors|expecttest)==' requirements-bench.txt; grep -oE '^(cffi|pytest|ml_dtypes)==[0-9.]+' requirements.txt; })
+if [ "$(cat .venv-torch/packages 2>/dev/null)" != "$packages" ]; then
+  say "installing PyTorch into .venv-torch"
+  [ -x "$python" ] || python3 -m venv .venv-torch
+  # shellcheck disable=SC2086
+  "$python" -m pip install --quiet --disable-pip-version-check $packages
+  echo "$packages" >.venv-torch/packages
+fi
+export PYTHONPATH=$build_dir/python TC_BIN=$build_dir/bin
+operators=
+if [ "${1:-}" = --operators ]; then
+  operators=1
+  shift
+fi
+"$python" -m pytest -q --show-capture=no test/Python/test_dynamo.py test/Python/test_training.py "$@"
+if [ -n "$operators" ]; then
+  "$python" test/Torch/backend.py --samples 1
+fi
