@@ -52,33 +52,74 @@ def run_tool(name: str, arguments: Sequence[str], input: bytes | None = None) ->
     return result.stdout.decode(errors="replace")
 
 
-def _write_model(model: Any, example_inputs: Any, dims: Mapping[str, Any], folder: str) -> str:
-    """The path of a file that tc-compile reads."""
+def _write_model(model: Any, example_inputs: Any, dims: Mapping[str, Any], folder: str) -> tuple[str, dict[str, Any]]:
+    """The path of a file that tc-compile reads, and the sizes of its dims."""
     if isinstance(model, (str, os.PathLike)):
-        return os.fspath(model)
+        return os.fspath(model), dict(dims)
     if hasattr(model, "SerializeToString"): # onnx.ModelProto
         model = model.SerializeToString()
     if isinstance(model, (bytes, bytearray, memoryview)):
         path = os.path.join(folder, "model.onnx")
         with open(path, "wb") as file:
             file.write(model)
-        return path
+        return path, dict(dims)
     import torch
 
+    fixed: dict[str, str] = {}
     if isinstance(model, torch.jit.ScriptModule):
         path = os.path.join(folder, "model.pt")
         torch.jit.save(model, path)
-        return path
+        return path, dict(dims)
     if isinstance(model, torch.nn.Module):
         if example_inputs is None:
             raise InvalidError("a torch.nn.Module needs example_inputs, a tuple of tensors, to be exported")
-        arguments = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-        model = torch.export.export(model, arguments)
+        model, fixed = _export(model, tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,), dims)
     if not isinstance(model, torch.export.ExportedProgram):
         raise InvalidError(f"cannot compile {type(model).__name__}; give a path, the bytes or ModelProto of an ONNX model, an ExportedProgram, or a torch.nn.Module")
     path = os.path.join(folder, "model.pt2")
     torch.export.save(model, path)
-    return path
+    return path, {**dims, **fixed}
+
+
+def _export(module: Any, arguments: tuple[Any, ...], dims: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+    """The module as an ExportedProgram, in which the dims "INPUT.N" are open; and sizes of others that are, but need not be."""
+    import inspect
+
+    import torch
+
+    names = list(inspect.signature(module.forward).parameters)[: len(arguments)]
+    shapes: dict[str, Any] = {name: None for name in names}
+    for name in dims:
+        given, _, number = name.rpartition(".")
+        tensor = arguments[names.index(given)] if given in names else None
+        if not isinstance(tensor, torch.Tensor) or not number.isdecimal() or int(number) >= tensor.dim():
+            known = [f"{n}.{i}" for n, a in zip(names, arguments) if isinstance(a, torch.Tensor) for i in range(a.dim())]
+            raise InvalidError(f'there is no dim "{name}"; dims of this module are {", ".join(known) or "none"}')
+        if tensor.shape[int(number)] < 2:
+            raise InvalidError(f'the dim "{name}" is {tensor.shape[int(number)]} in example_inputs, a size that PyTorch fixes; give an example with 2 or more')
+        shapes[given] = {**(shapes[given] or {}), int(number): torch.export.Dim.DYNAMIC}
+    if not any(shapes.values()):
+        return torch.export.export(module, arguments), {}
+    try:
+        return torch.export.export(module, arguments, dynamic_shapes=tuple(shapes.values())), {}
+    except (torch._dynamo.exc.UserError, ValueError):
+        pass
+    # Others may have to be equal to those: dims of the same size are open if they are.
+    sizes = {arguments[names.index(name)].shape[dim] for name, open_ in shapes.items() for dim in open_ or ()}
+    for name, tensor in zip(names, arguments):
+        if isinstance(tensor, torch.Tensor):
+            others = {dim: torch.export.Dim.AUTO for dim, size in enumerate(tensor.shape) if size in sizes}
+            shapes[name] = {**others, **(shapes[name] or {})} or None
+    try:
+        program = torch.export.export(module, arguments, dynamic_shapes=tuple(shapes.values()))
+    except (torch._dynamo.exc.UserError, ValueError) as error:
+        raise InvalidError(f"the module cannot be exported with open {', '.join(dims)}: {error}") from error
+    placed = [node.meta["val"].shape for node in program.graph.nodes if node.op == "placeholder"][-len(names) :]
+    wanted = {str(placed[names.index(name)][dim]) for name, open_ in shapes.items() for dim, kind in (open_ or {}).items() if kind is torch.export.Dim.DYNAMIC}
+    # Those that are not keep the example's size.
+    fixed = {f"{name}.{dim}": str(arguments[names.index(name)].shape[dim]) for name, shape in zip(names, placed) for dim, size in enumerate(shape)
+             if not isinstance(size, int) and str(size) not in wanted} # fmt: skip
+    return program, fixed
 
 
 def _options(options: Mapping[str, Any]) -> list[str]:
@@ -100,16 +141,16 @@ def compile(model: Any, example_inputs: Any = None, *, output: str | os.PathLike
     """Compiles a model and loads the artifact.
 
     model: a path (.onnx, .pt2, .pt), the bytes or ModelProto of an ONNX model, a torch.export.ExportedProgram, a ScriptModule, or a torch.nn.Module,
-    which is exported with `example_inputs`. output: where the artifact stays (None: in memory). dims: sizes of named dims, as --dim takes them:
+    which is exported with `example_inputs`; dims "INPUT.N" are open then. output: where the artifact stays (None: in memory). dims: sizes of named dims, as --dim takes them:
     {"batch": "1,8,1..64"}. cache: a folder of earlier results. threads: of later runs. Other keywords are tc-compile's options, with "_" for "-":
     cpu="native", verify=True, shape=["x=1,3,224,224"]. Raises UnsupportedError, which names the nodes, and other TcErrors.
     """
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
-        path = _write_model(model, example_inputs, dims or {}, folder)
+        path, sizes = _write_model(model, example_inputs, dims or {}, folder)
         target_path = os.fspath(output) if output is not None else os.path.join(folder, "model.bin")
         arguments = [path, "-o", target_path, "-q"]
         arguments += _options({"mode": mode, "target": target, "precision": precision, "cache_dir": cache, **options})
-        arguments += [f"--dim={name}={size}" for name, size in (dims or {}).items()]
+        arguments += [f"--dim={name}={size}" for name, size in sizes.items()]
         run_tool("tc-compile", arguments)
         device = "cuda" if target == "cuda" else None
         if output is not None:

@@ -16,7 +16,7 @@ import torch
 
 from .._tcrt import ffi, lib
 from ..artifact import Artifact, _check
-from ..compiler import find_tool
+from ..compiler import _environment, find_tool
 from ..errors import InternalError, InvalidError, UnsupportedError, error_of
 from .program import Program
 
@@ -47,13 +47,13 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
         path, target = os.path.join(folder, "graph.pt2"), os.path.join(folder, "graph.bin")
         torch.export.save(program.exported, path)
         command = [find_tool("tc-compile"), path, "-o", target, "-q", *arguments]
-        result = subprocess.run(command, capture_output=True)
+        result = subprocess.run(command, capture_output=True, env=_environment())
         if result.returncode == 0:
             with open(target, "rb") as file:
                 return file.read()
         error = error_of(result.returncode, result.stderr.decode(errors="replace").strip() or f"tc-compile ended with status {result.returncode}")
         if isinstance(error, UnsupportedError): # which says all that is not supported
-            found = subprocess.run([*command, "--explain=json"], capture_output=True)
+            found = subprocess.run([*command, "--explain=json"], capture_output=True, env=_environment())
             try:
                 entries = json.loads(found.stdout).get("unsupported", [])
             except ValueError:
