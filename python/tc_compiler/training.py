@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
+import json
 import os
 import tempfile
 from typing import Any, Callable, Mapping, Sequence
@@ -16,6 +18,9 @@ from .artifact import Artifact, _bytes_of, _check, _text
 from .compiler import _options, run_tool
 from .dtypes import DTYPES
 from .errors import InvalidError, RefusedError
+
+# The state that says which further names of a state_dict stand for which states, as JSON in bytes.
+_TIED = "tc.tied"
 
 
 class TrainingArtifact(Artifact):
@@ -53,20 +58,30 @@ class TrainingArtifact(Artifact):
         tensor.data = buffer
         return tensor, buffer
 
+    def _read_state(self, index: int, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+        result = np.empty(shape, dtype.numpy)
+        tensor, _buffer = self._tensor(dtype, result)
+        _check(lib.tcrt_context_read_state(self._only_context(self.main).handle, index, tensor))
+        return result
+
+    def _further_names(self) -> dict[str, str]:
+        """Further names of states: of tied parameters."""
+        return next((json.loads(self._read_state(index, dtype, shape).tobytes()) for index, name, dtype, shape in self._states() if name == _TIED), {})
+
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Copies of all states by name; torch.from_numpy of those without "optimizer." and "tc." is the module's state_dict."""
+        """Copies of all states by name; torch.from_numpy of those without "optimizer." and "tc." is the module's state_dict, in which tied parameters have
+        all their names."""
         with self._state_lock or contextlib.nullcontext():
-            context, result = self._only_context(self.main).handle, {}
-            for index, name, dtype, shape in self._states():
-                result[name] = np.empty(shape, dtype.numpy)
-                tensor, _buffer = self._tensor(dtype, result[name])
-                _check(lib.tcrt_context_read_state(context, index, tensor))
+            result = {name: self._read_state(index, dtype, shape) for index, name, dtype, shape in self._states() if name != _TIED}
+            result.update((name, result[state]) for name, state in self._further_names().items())
         return result
 
     def load_state_dict(self, states: Mapping[str, Any], strict: bool = True) -> None:
         """Sets states: arrays, or tensors of PyTorch, of the same shapes and dtypes. strict: refuses names that there are not, and parameters and buffers that
         are missing; those of the optimiser and of random numbers may always be."""
-        known = {name: (index, dtype, shape) for index, name, dtype, shape in self._states()}
+        known = {name: (index, dtype, shape) for index, name, dtype, shape in self._states() if name != _TIED}
+        with self._state_lock or contextlib.nullcontext():
+            known.update((name, known[state]) for name, state in self._further_names().items())
         if strict:
             unknown = sorted(set(states) - set(known))
             missing = sorted(n for n in set(known) - set(states) if not n.startswith(("optimizer.", "tc.")))
@@ -78,7 +93,8 @@ class TrainingArtifact(Artifact):
                 if name not in known:
                     continue
                 index, dtype, shape = known[name]
-                array = np.ascontiguousarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value).reshape(np.shape(value))
+                array = np.asarray(_of_torch(value) if hasattr(value, "detach") else value)
+                array = np.ascontiguousarray(array).reshape(array.shape)
                 if array.dtype != dtype.numpy or array.shape != shape:
                     raise RefusedError(f'{self.path}: state "{name}" is {dtype.name} {list(shape)}, but was given {array.dtype} {list(array.shape)}')
                 tensor, _buffer = self._tensor(dtype, array)
@@ -106,6 +122,16 @@ def _safetensors():
     return safetensors.numpy
 
 
+def _of_torch(tensor: Any) -> np.ndarray:
+    """The elements of a tensor of PyTorch, of any type that tc has."""
+    tensor, dtype = tensor.detach().cpu(), next((d for d in DTYPES.values() if f"torch.{d.array}" == str(tensor.dtype)), None)
+    if dtype is None or dtype.numpy.isbuiltin == 1:
+        return tensor.numpy()
+    import torch
+
+    return tensor.contiguous().flatten().view(torch.uint8).numpy().view(dtype.numpy).reshape(tensor.shape) # NumPy has no name for it
+
+
 def _tuple(value: Any) -> tuple:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
@@ -126,16 +152,40 @@ def _argument_names(function: Callable, skip: int, count: int, kind: str, taken:
 
 
 @contextlib.contextmanager
-def _as_compiled():
-    """Optimisers keep step counts as tensors, as they do under torch.compile."""
+def _traced():
+    """How a step is traced. Optimisers keep step counts as tensors, as they do under torch.compile; recurrent networks are operators of ATen; what
+    checkpoints leave out is the compiler's to decide, and another run of it would draw other random numbers."""
     import torch
+    from torch.utils import checkpoint
 
-    before = torch.compiler._is_compiling_flag
+    def runs_once(*_arguments: Any, **_keywords: Any) -> Any:
+        yield
+
+    class Reentrant:
+        @staticmethod
+        def apply(function: Callable, _preserves: bool, *arguments: Any) -> Any:
+            return function(*arguments)
+
+    replaced = {"_checkpoint_without_reentrant_generator": runs_once, "_checkpoint_without_reentrant_generator_impl": runs_once, "CheckpointFunction": Reentrant}
+    before = {name: getattr(checkpoint, name) for name in replaced if hasattr(checkpoint, name)}
+    compiling = torch.compiler._is_compiling_flag
     torch.compiler._is_compiling_flag = True
+    for name in before:
+        setattr(checkpoint, name, replaced[name])
+    mkldnn = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
     try:
         yield
+    except (RuntimeError, NotImplementedError) as error:
+        if "aten._local_scalar_dense" not in str(error) and "aten.nonzero" not in str(error):
+            raise
+        raise InvalidError("the module, its loss or its optimizer takes a number or a size from a tensor's elements (item(), float(), nonzero()), which a compiled "
+                           "step cannot do; compute with tensors, and use an optimizer that does") from error # fmt: skip
     finally:
-        torch.compiler._is_compiling_flag = before
+        torch.compiler._is_compiling_flag = compiling
+        torch._C._set_mkldnn_enabled(mkldnn)
+        for name, value in before.items():
+            setattr(checkpoint, name, value)
 
 
 def _initial_states(optimizer: Any, names: dict[Any, str]) -> dict[str, tuple[Any, str, Any]]:
@@ -164,6 +214,43 @@ def _initial_states(optimizer: Any, names: dict[Any, str]) -> dict[str, tuple[An
     } # fmt: skip
 
 
+def _state_names(module: Any) -> dict[str, str]:
+    """Names of states by those of parameters and buffers: the same where a state_dict has them."""
+    hidden = {f"{path}.{name}".removeprefix(".") for path, m in module.named_modules() for name in m._non_persistent_buffers_set}
+    return {name: f"tc.buffer.{name}" if name in hidden else name for name, _ in [*module.named_parameters(), *module.named_buffers()]}
+
+
+def _tied(module: Any, state_of: Mapping[str, str]) -> dict[str, str]:
+    """States by further names that a state_dict has for them."""
+    result = {}
+    for members in (module.named_parameters, module.named_buffers):
+        first = {id(value): name for name, value in members()}
+        result.update((name, state_of[first[id(value)]]) for name, value in members(remove_duplicate=False) if first[id(value)] != name)
+    return {name: state for name, state in result.items() if not state.startswith("tc.")}
+
+
+def _copied(node: Any) -> Any:
+    """What the node has the elements of."""
+    # The schema of native_batch_norm does not say that it updates statistics.
+    while str(node.target) in ("aten.clone.default", "aten.detach.default") and not any("batch_norm" in str(user.target) for user in node.users):
+        node = node.args[0]
+    return node
+
+
+def _check_memory(tensors: Mapping[str, Any], changed: set[str]) -> None:
+    """Refuses what a step changes if another tensor shows the change, which states of their own do not."""
+    places = {}
+    for name, value in tensors.items():
+        if value.numel():
+            last = sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
+            places[name] = (value.device, value.data_ptr(), value.data_ptr() + (last + 1) * value.element_size())
+    for name in sorted(changed & set(places)):
+        device, begin, end = places[name]
+        for other, (other_device, other_begin, other_end) in places.items():
+            if other != name and device == other_device and begin < other_end and other_begin < end:
+                raise InvalidError(f'"{name}", which a step changes, and "{other}" share memory, which states cannot; make one of them a tensor of its own, with clone()')
+
+
 def _holder(states: Mapping[str, Any]) -> Any:
     """A module with buffers of these names, whose dots are modules."""
     import torch
@@ -181,12 +268,14 @@ def _holder(states: Mapping[str, Any]) -> Any:
 
 
 def _export(run: Callable, states: Mapping[str, Any], updated: Sequence[str], arguments: Sequence[Any], names: Sequence[str]) -> Any:
-    """run(*states, *arguments) -> (results, new values of `updated`), as a program with states."""
+    """run(*states, *arguments) -> (results, new values of `updated`), as a program with states, which is refused if states that others share memory with
+    get other values."""
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    with _as_compiled():
-        graph = make_fx(torch.func.functionalize(run, remove="mutations"))(*(s.detach().clone() for s in states.values()), *arguments)
+    given = lambda: [*(s.detach().clone() for s in states.values()), *arguments]
+    with _traced():
+        graph = make_fx(torch.func.functionalize(make_fx(run)(*given()), remove="mutations"))(*given())
     holder = _holder(states)
 
     def forward(given: Sequence[Any]) -> Any:
@@ -200,7 +289,11 @@ def _export(run: Callable, states: Mapping[str, Any], updated: Sequence[str], ar
     kind = type("Program", (type(holder),), {"forward": scope["forward"]})
     holder.__class__ = kind
     with torch.no_grad():
-        return torch.export.export(holder, tuple(arguments), strict=False)
+        program = torch.export.export(holder, tuple(arguments), strict=False)
+    own = program.graph_signature.inputs_to_buffers
+    writes = [n for n in program.graph.nodes if n.target is torch.ops.aten.copy_.default and n.args[0].name in own]
+    _check_memory(states, {own[n.args[0].name] for n in writes if _copied(n.args[1]) is not n.args[0]})
+    return program
 
 
 def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, path: str | os.PathLike) -> None:
@@ -213,25 +306,49 @@ def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, p
     inputs, targets = _tuple(example[0]), _tuple(example[1])
     module, optimizer = copy.deepcopy((module, optimizer)) if isinstance(optimizer, torch.optim.Optimizer) else (copy.deepcopy(module), optimizer)
     optimizer = optimizer if isinstance(optimizer, torch.optim.Optimizer) else optimizer(module.parameters())
-    parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
-    moments = _initial_states(optimizer, {p: name for name, p in parameters.items()})
-    states = {**parameters, **buffers, **{name: value for name, (_, _, value) in moments.items()}}
+    parameters = dict(module.named_parameters())
+    fixed = {name: p for name, p in parameters.items() if not p.requires_grad} | dict(module.named_buffers())
     trained = [name for name, p in parameters.items() if p.requires_grad]
+    if not trained:
+        raise InvalidError("the module has no parameter that requires a gradient; call requires_grad_() on those to train")
+    moments = _initial_states(optimizer, {p: name for name, p in parameters.items()})
+    state_of = _state_names(module)
+    states = {**{state_of[name]: value for name, value in (parameters | fixed).items()}, **{name: value for name, (_, _, value) in moments.items()}}
+    if tied := _tied(module, state_of):
+        states[_TIED] = torch.tensor(list(json.dumps(tied).encode()), dtype=torch.uint8)
     count = len(states)
+    modes = {m: m.training for m in module.modules()} if module.training else {}
+
+    class Model(torch.nn.Module):
+        """The module and its loss, with what the module makes of its buffers."""
+
+        def __init__(self):
+            super().__init__()
+            self.module = module
+
+        def forward(self, given: Any, wanted: Any) -> Any:
+            value = loss(self.module(*given), *wanted)
+            return value, {name: functools.reduce(getattr, name.split("."), self.module) for name in fixed}
+
+    model = Model()
 
     def step(*flat: Any) -> Any:
         now = dict(zip(states, flat[:count]))
         given, wanted = flat[count : count + len(inputs)], flat[count + len(inputs) :]
         module.train()
-
-        def value(*at: Any) -> Any:
-            own = {name: now[name].clone() for name in buffers}
-            result = torch.func.functional_call(module, {**{n: now[n] for n in parameters}, **dict(zip(trained, at)), **own}, given)
-            return loss(result, *wanted), own
-
-        found, pull, own = torch.func.vjp(value, *(now[name] for name in trained), has_aux=True)
-        gradients = dict(zip(trained, pull(torch.ones_like(found))))
-        new = {name: now[name].clone() for name in [*trained, *moments]}
+        for m, mode in modes.items(): # some of a module in training may not be
+            m.training = mode
+        at = {name: now[state_of[name]].detach().clone().requires_grad_() for name in trained}
+        own = {name: now[state_of[name]].detach().clone() for name in fixed}
+        with torch.enable_grad():
+            found, made = torch.func.functional_call(model, {f"module.{name}": value for name, value in {**at, **own}.items()}, (given, wanted))
+            if not isinstance(found, torch.Tensor) or found.numel() != 1 or not found.requires_grad:
+                what = f"{found.dtype} {list(found.shape)}".removeprefix("torch.") if isinstance(found, torch.Tensor) else f"a {type(found).__name__}"
+                raise InvalidError(f"the loss must be a tensor with one element that depends on parameters that require a gradient, but is {what}"
+                                   f"{', which does not' if isinstance(found, torch.Tensor) and not found.requires_grad else ''}") # fmt: skip
+            # None of those that the loss does not depend on, which optimisers leave as they are.
+            gradients = dict(zip(trained, torch.autograd.grad(found, list(at.values()), torch.ones_like(found), allow_unused=True)))
+        new = {**{name: at[name].detach() for name in trained}, **{name: now[name].clone() for name in moments}}
         of = {id(p): new.get(name) for name, p in parameters.items()}
         traced = copy.copy(optimizer)
         # Of an optimiser's forms the one that takes no numbers from tensors.
@@ -246,21 +363,21 @@ def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, p
             new[name].grad = gradients[name]
         with torch.no_grad():
             traced.step()
-        return {"loss": found}, [*(new[name] for name in [*trained, *moments]), *own.values()]
+        return {"loss": found.detach().reshape(())}, [*(new[name] for name in [*trained, *moments]), *(made[name].detach() for name in fixed), *(now[n].clone() for n in states if n == _TIED)]
 
     def evaluate(*flat: Any) -> Any:
-        now = dict(zip(fixed, flat[: len(fixed)]))
+        now = dict(zip(parameters | fixed, flat[: len(kept)]))
         module.eval()
         with torch.no_grad():
-            return tuple(torch.utils._pytree.tree_leaves(torch.func.functional_call(module, now, flat[len(fixed) :]))), []
+            return tuple(torch.utils._pytree.tree_leaves(torch.func.functional_call(module, now, flat[len(kept) :]))), []
 
-    fixed = {**parameters, **buffers}
+    kept = {state_of[name]: value for name, value in (parameters | fixed).items()}
     taken: set[str] = set()
     names = _argument_names(module.forward, 0, len(inputs), "input", taken)
     target_names = _argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, 1, len(targets), "target", taken)
     programs = {
-        "step": _export(step, states, [*trained, *moments, *buffers], [*inputs, *targets], names + target_names),
-        "evaluate": _export(evaluate, fixed, [], inputs, names),
+        "step": _export(step, states, [*(state_of[n] for n in trained), *moments, *(state_of[n] for n in fixed), *[_TIED][: bool(tied)]], [*inputs, *targets], names + target_names),
+        "evaluate": _export(evaluate, kept, [], inputs, names),
     } # fmt: skip
     package_pt2(os.fspath(path), exported_programs=programs, extra_files={"tc.shared_states": ""})
 

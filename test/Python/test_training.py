@@ -141,6 +141,111 @@ def test_interface(tmp_path):
     assert artifact.step(x, target) == other.step(x, target)
 
 
+class Kinds(nn.Module):
+    """Several inputs, a dict as output, tied, frozen and unused parameters, buffers that are updated, replaced, not persistent."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(20, 8, max_norm=1.0), nn.Linear(8, 20, bias=False)
+        self.head.weight = self.words.weight
+        self.frozen, self.unused = nn.Linear(8, 8), nn.Linear(3, 4)
+        self.frozen.requires_grad_(False)
+        self.norm = nn.BatchNorm1d(8)
+        self.norm.eval()
+        self.register_buffer("mean", torch.zeros(8))
+        self.register_buffer("calls", torch.tensor(0.0), persistent=False)
+
+    def forward(self, tokens, scale):
+        x = self.words(tokens)
+        if self.training:
+            self.mean = self.mean * 0.9 + x.detach().mean((0, 1)) * 0.1
+            self.calls += 1
+        x = self.frozen(x - self.mean) * scale + self.calls
+        return {"logits": self.head(self.norm(x.flatten(0, 1))), "all": (x, tokens)}
+
+
+def test_kinds_of_parameters_and_buffers():
+    torch.manual_seed(1)
+    module = Kinds()
+
+    def loss(made, target, weight):
+        return (nn.functional.cross_entropy(made["logits"], target.flatten(), reduction="none") * weight).sum().reshape(1)
+
+    draw = lambda: ((torch.randint(0, 20, (3, 5)), torch.tensor(1.5)), (torch.randint(0, 20, (3, 5)), torch.rand(15)))
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2, weight_decay=0.5)
+    artifact = tc.compile_training(module, loss, optimizer, draw())
+    for _ in range(5):
+        inputs, targets = draw()
+        optimizer.zero_grad()
+        expected = loss(module(*inputs), *targets)
+        expected.backward()
+        optimizer.step()
+        assert artifact.step(*inputs, *targets) == pytest.approx(float(expected.detach()), rel=1e-4)
+    states = {n: torch.from_numpy(v) for n, v in artifact.state_dict().items()}
+    assert states["tc.buffer.calls"] == 5
+    own = {n: v for n, v in states.items() if not n.startswith(("optimizer.", "tc."))}
+    assert list(sorted(own)) == sorted(module.state_dict())
+    for name, value in module.state_dict().items():
+        torch.testing.assert_close(own[name], value, rtol=1e-3, atol=1e-4)
+    # Frozen parameters are states too, and one of two names that are tied is enough to set both.
+    with torch.no_grad():
+        module.frozen.weight.mul_(2)
+        module.head.weight.mul_(0.5)
+    artifact.load_state_dict(module.state_dict())
+    x, scale = inputs
+    module.eval()
+    with torch.no_grad():
+        np.testing.assert_allclose(artifact.evaluate(x, scale)[0], module(x, scale)["logits"], rtol=1e-3, atol=1e-4)
+
+
+def test_bf16_and_what_functions_of_torch_func_lack():
+    from torch.utils.checkpoint import checkpoint
+
+    class Round(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.middle, self.last = nn.LSTM(4, 5, batch_first=True), nn.Linear(5, 6).bfloat16(), nn.Linear(6, 2)
+
+        def forward(self, x):
+            y = self.middle(self.rnn(x)[0][:, -1].bfloat16()).float() * 4
+            for reentrant in (False, True):
+                y = y + Round.apply(checkpoint(torch.tanh, y, use_reentrant=reentrant))
+            return self.last(y)
+
+    torch.manual_seed(1)
+    module = Model()
+    artifact = follows(module, lambda p: torch.optim.SGD(p, lr=1e-3), nn.MSELoss(), lambda: (torch.randn(3, 6, 4), torch.randn(3, 2)), steps=5, tolerance=5e-2, compares_states=False)
+    artifact.load_state_dict(module.state_dict())
+    weight = artifact.state_dict()["middle.weight"]
+    assert weight.dtype.name == "bfloat16" and np.array_equal(weight.astype(np.float32), module.middle.weight.detach().float().numpy())
+
+
+def test_checkpoints_draw_once():
+    """What a checkpoint computes again has the numbers of the first time: its gradient is that of the loss."""
+    from torch.utils.checkpoint import checkpoint
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(4000))
+
+        def forward(self, x):
+            return checkpoint(lambda x: nn.functional.dropout(x * self.scale, 0.5, self.training), x, use_reentrant=False)
+
+    artifact = tc.compile_training(Model(), lambda y: y.sum(), lambda p: torch.optim.SGD(p, lr=1.0), (torch.ones(4000), ()))
+    loss = artifact.step(torch.ones(4000))
+    assert (1 - artifact.state_dict()["scale"]).sum() == pytest.approx(loss) # the gradient is the mask that the loss is the sum of
+
+
 def test_refusals():
     x, target = images()
     with pytest.raises(tc.InvalidError, match="SGD with dampening is not supported"):
@@ -151,6 +256,17 @@ def test_refusals():
         tc.compile_training(convolutions(), nn.CrossEntropyLoss(), torch.optim.SGD(convolutions().parameters(), lr=0.1), (x, target))
     with pytest.raises(tc.InvalidError, match=r"example is \(inputs, targets\)"):
         tc.compile_training(convolutions(), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], x)
+    with pytest.raises(tc.InvalidError, match="takes a number or a size from a tensor's elements"):
+        tc.compile_training(convolutions(), nn.CrossEntropyLoss(), torch.optim.Adafactor, (x, target))
+    with pytest.raises(tc.InvalidError, match="has no parameter that requires a gradient"):
+        tc.compile_training(convolutions().requires_grad_(False), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], (x, target))
+    for loss, what in ((nn.CrossEntropyLoss(reduction="none"), r"is float32 \[16\]"), (lambda y, t: y.sum().detach(), r"is float32 \[\], which does not"), (lambda y, t: None, "is a NoneType")):
+        with pytest.raises(tc.InvalidError, match="the loss must be a tensor with one element .*" + what):
+            tc.compile_training(convolutions(), loss, OPTIMIZERS["sgd"], (x, target))
+    module = convolutions()
+    module.register_buffer("part", module[1].running_mean[2:])
+    with pytest.raises(tc.InvalidError, match='"1.running_mean", which a step changes, and "part" share memory'):
+        tc.compile_training(module, nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], (x, target))
 
 
 def test_without_python(tmp_path):
