@@ -139,6 +139,28 @@ def test_inference_and_freezing():
         same(torch.compile(model, backend="tc")(x), expected + 1)
 
 
+def test_freezing_of_several_objects():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.linear(x)
+
+    x, models = torch.randn(2, 4), [Model() for _ in range(3)]
+    with torch.no_grad():
+        for model in models:
+            same(torch.compile(model, backend="tc", options={"freezing": True})(x), model(x))
+        compiled = torch.compile(models[0], backend="tc", options={"freezing": True})
+        models[0].linear.weight = nn.Parameter(torch.randn(4, 4))
+        same(compiled(x), models[0](x))
+        product = torch.compile(lambda x, w: x * w, backend="tc", options={"freezing": True})
+        for _ in range(2):
+            weight = nn.Parameter(torch.randn(4))
+            same(product(x, weight), x * weight)
+
+
 def test_layouts_of_inputs_and_outputs():
     x = torch.randn(2, 3, 5, 7)
     check(lambda x: F.relu(x) * 2, x.to(memory_format=torch.channels_last), strides=True)
@@ -167,6 +189,22 @@ def test_updates_of_inputs():
 
     check(function, torch.randn(4, 4), torch.randn(4, 4))
     check(lambda x: x.t().mul_(3) if x.t().mul_(3) is None else x, torch.randn(3, 4))
+
+
+def test_gradients_with_what_buffers_were_before_their_update():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4, 4))
+            self.register_buffer("scale", torch.ones(4, 4))
+
+        def forward(self, x):
+            y = x * self.scale.clone().t() * self.weight
+            with torch.no_grad():
+                self.scale.add_(1)
+            return y * (self.scale[1] * 2)
+
+    trains(Model, torch.randn(4, 4))
 
 
 def test_random_numbers_are_eagers():
@@ -259,6 +297,25 @@ def test_dynamic_sizes():
         same(compiled(n, torch.tensor(2.0)), torch.full((n,), 2.0))
 
 
+def test_sizes_that_floats_compute():
+    compiled = torch.compile(lambda x: F.interpolate(x, scale_factor=1.5) * 2, backend="tc", dynamic=True, fullgraph=True)
+    for n in (5, 8, 3):
+        x = torch.randn(2, 3, n)
+        same(compiled(x), F.interpolate(x, scale_factor=1.5) * 2)
+
+
+def test_layouts_that_a_size_of_one_hides():
+    def function(x):
+        return torch.special.bessel_j0(x.permute(0, 2, 1)) * 2, x.transpose(1, 2).relu()
+
+    with torch.fx.experimental._config.patch(backed_size_oblivious=True):
+        compiled = torch.compile(function, backend="tc")
+        for n in (1, 4, 7):
+            for x in (torch.randn(2, n, 3), torch.randn(2, 3, n).transpose(1, 2)):
+                torch._dynamo.mark_dynamic(x, 1)
+                same(compiled(x), function(x))
+
+
 def test_optimisers():
     for make in (lambda p: torch.optim.AdamW(p, lr=0.01), lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True), lambda p: torch.optim.RMSprop(p), lambda p: torch.optim.Adagrad(p)):
         torch._dynamo.reset()
@@ -288,6 +345,18 @@ def test_checkpoints_and_higher_order_operators():
 
     trains(Checked, torch.randn(2, 7, 32))
     check(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos() * 2, (x,)), torch.randn(3))
+
+
+def test_training_through_branches():
+    class Branch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(3, 3))
+
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: x @ self.weight, lambda x: x @ self.weight.t(), (x,))
+
+    trains(Branch, torch.randn(3, 3))
 
 
 def test_second_derivatives_and_functions_of_torch_func():
@@ -335,6 +404,12 @@ def test_options():
         torch.compile(lambda x: x + 1, backend="tc", options={"freezin": True})(torch.ones(2))
     with pytest.raises(Exception, match='there is no mode "fast"; modes are default'):
         torch.compile(lambda x: x + 1, backend="tc", options={"mode": "fast"})(torch.ones(2))
+    for wrong, sentence in (({"threads": -1}, "threads must be a number from 0, but is -1"), ({"threads": "2"}, "threads must be a number from 0, but is '2'"),
+                            ({"least_operators": None}, "least_operators must be a number"), ({"fallback": "no"}, "fallback must be True or False"),
+                            ({"arguments": 3}, "arguments must be a dict of options of tc-compile, but is 3"), ({"mode": ["x"]}, "there is no mode")): # fmt: skip
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match=sentence):
+            torch.compile(lambda x: x + 1, backend="tc", options=wrong)(torch.ones(2))
     with pytest.raises(Exception, match="precison"):
         torch.compile(lambda x: x + 1, backend="tc", options={"arguments": {"precison": "bf16"}})(torch.ones(2))
     same(torch.compile(lambda x: x + 1, backend=tc, mode="max-autotune", options=None)(torch.ones(2)), torch.full((2,), 2.0))

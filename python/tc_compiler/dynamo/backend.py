@@ -12,6 +12,7 @@ from typing import Any, Callable, Sequence
 import torch
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -46,8 +47,17 @@ class Options:
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
-        if self.mode not in _MODES:
+        if not isinstance(self.mode, (str, type(None))) or self.mode not in _MODES:
             raise ValueError(f'tc: there is no mode "{self.mode}"; modes are {", ".join(m for m in _MODES if m)}')
+        for name, least in (("threads", 0), ("least_operators", 0)):
+            value = getattr(self, name)
+            if not (value is None and name == "threads") and (not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31):
+                raise ValueError(f"tc: the option {name} must be a number from {least}, but is {value!r}")
+        for name in ("freezing", "fallback"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"tc: the option {name} must be True or False, but is {getattr(self, name)!r}")
+        if not isinstance(self.arguments, dict):
+            raise ValueError(f"tc: the option arguments must be a dict of options of tc-compile, but is {self.arguments!r}")
 
     def command_line(self) -> list[str]:
         mode = _MODES[self.mode]
@@ -56,17 +66,18 @@ class Options:
 
 def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
     """What torch.compile calls for each of Dynamo's graphs. Raises ValueError for options that there are not, TcError where a compile fails."""
-    try:
-        chosen = Options(**{"mode": mode, **(options or {})})
-    except TypeError:
-        names = [f.name for f in dataclasses.fields(Options)]
-        raise ValueError(f"tc: there is no option {', '.join(sorted(set(options) - set(names)))}; options are {', '.join(names)}") from None
+    names = [f.name for f in dataclasses.fields(Options)]
+    if unknown := sorted(str(name) for name in options or () if name not in names):
+        raise ValueError(f"tc: there is no option {', '.join(unknown)}; options are {', '.join(names)}")
+    chosen = Options(**{"mode": mode, **(options or {})})
     frozen: dict[int, torch.Tensor] = {}
     if chosen.freezing and not torch.is_grad_enabled():
         for index, (node, value) in enumerate(zip((n for n in module.graph.nodes if n.op == "placeholder"), example_inputs)):
             kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
             if isinstance(value, torch.Tensor) and not torch._subclasses.fake_tensor.is_fake(value) and (kind or isinstance(value, torch.nn.Parameter)):
                 frozen[index] = value
+                # Of another object with the same code, or once the attribute is another tensor, Dynamo makes another graph.
+                install_guard(node._dynamo_source.make_guard(GuardBuilder.ID_MATCH))
 
     def compiler(kind: str) -> Callable:
         def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable:

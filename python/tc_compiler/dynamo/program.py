@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+import types
 from typing import Any, Sequence
 
 import sympy
@@ -68,7 +69,9 @@ class _Sizes:
                 made.meta["val"] = self._number(expr)
             else:
                 proxies = {str(s): fx.Proxy(self.get(self._number(s))) for s in expr.free_symbols}
-                functions = {"max": torch.sym_max, "min": torch.sym_min, "math": math}
+                called = lambda function: lambda of: fx.Proxy(self.graph.call_function(function, (of.node,)))
+                rounded = types.SimpleNamespace(trunc=torch.sym_int, floor=called(math.floor), ceil=called(math.ceil))
+                functions = {"max": torch.sym_max, "min": torch.sym_min, "math": rounded, "torch": torch}
                 before = set(self.graph.nodes)
                 made = eval(symbols.text(value), functions, proxies).node # noqa: S307 - an expression of SymPy's
                 for node in self.graph.nodes:

@@ -13,6 +13,7 @@ import weakref
 from typing import Any, Callable, Sequence
 
 import torch
+from torch._export.serde.serialize import SerializeError
 
 from .._tcrt import ffi, lib
 from ..artifact import Artifact, _check
@@ -45,7 +46,10 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
     """The artifact's bytes. Raises Refused, and TcError for all else."""
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
         path, target = os.path.join(folder, "graph.pt2"), os.path.join(folder, "graph.bin")
-        torch.export.save(program.exported, path)
+        try:
+            torch.export.save(program.exported, path)
+        except SerializeError as error: # operators with graphs, of forms that archives lack
+            raise Refused({name: "archives of PyTorch cannot hold it" for name in re.findall(r"serializing node (\w+)", str(error))}, str(error)) from None
         command = [find_tool("tc-compile"), path, "-o", target, "-q", *arguments]
         result = subprocess.run(command, capture_output=True, env=_environment())
         if result.returncode == 0:

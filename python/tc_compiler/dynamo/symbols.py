@@ -2,10 +2,11 @@
 """Sizes as expressions: text that Python evaluates in each call, nodes that a program computes."""
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 
 import sympy
 import torch
+from torch.utils._sympy.functions import Max
 from torch.utils._sympy.printers import PythonPrinter
 
 _printer = PythonPrinter()
@@ -51,22 +52,33 @@ def hint(size: Any) -> int:
     return 2 if value is None else int(value)
 
 
-def physical_order(tensor: torch.Tensor) -> tuple[int, ...] | None:
-    """Dims by falling strides: permuted so, the tensor is row-major. None if its elements do not lie in a row (gaps, overlaps)."""
-    sizes, strides = tensor.shape, tensor.stride()
-    order = sorted(range(len(sizes)), key=lambda dim: (-hint(strides[dim]), dim) if hint(sizes[dim]) != 1 else (-hint(strides[dim]) - 0.5, dim))
+def _is(size: Any, wanted: Any) -> bool:
+    """Whether the two are the same whatever the symbols are; strides of no elements are any."""
+    left, right = (e.replace(Max, _without_one) if isinstance(e, sympy.Basic) else e for e in (expression(size), expression(wanted)))
+    return bool(left == right or (isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic)) and sympy.expand(left - right) == 0)
+
+
+def _without_one(*sizes: sympy.Expr) -> sympy.Expr:
+    rest = [size for size in sizes if size != 1]
+    return rest[0] if len(rest) == 1 else Max(*sizes)
+
+
+def _is_row_major(sizes: Sequence[Any], strides: Sequence[Any], order: Sequence[int]) -> bool:
     expected: Any = 1
     for dim in reversed(order):
-        if hint(sizes[dim]) != 1 and hint(strides[dim]) != hint(expected):
-            return None
+        if not _is(sizes[dim], 1) and not _is(strides[dim], expected):
+            return False
         expected = expected * sizes[dim]
-    # Where row-major says the same, it is that.
-    expected = 1
-    for dim in reversed(range(len(sizes))):
-        if hint(sizes[dim]) != 1 and hint(strides[dim]) != hint(expected):
-            return tuple(order)
-        expected = expected * sizes[dim]
-    return tuple(range(len(sizes)))
+    return True
+
+
+def physical_order(tensor: torch.Tensor) -> tuple[int, ...] | None:
+    """Dims by falling strides: permuted so, the tensor is row-major, whatever its symbols are. None if its elements do not lie in a row (gaps, overlaps)."""
+    sizes, strides = tensor.shape, tensor.stride()
+    if _is_row_major(sizes, strides, range(len(sizes))):
+        return tuple(range(len(sizes)))
+    order = sorted(range(len(sizes)), key=lambda dim: (-hint(strides[dim]), dim) if hint(sizes[dim]) != 1 else (-hint(strides[dim]) - 0.5, dim))
+    return tuple(order) if _is_row_major(sizes, strides, order) else None
 
 
 def row_major_strides(sizes: Iterable[Any], order: Iterable[int]) -> list[Any]:

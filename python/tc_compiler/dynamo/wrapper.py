@@ -187,6 +187,16 @@ class Wrapper:
                     self.lines.append(f"{self.name[node]} = {text}")
                     self._learn(node)
         pairs = [(self._value(u.args[0]), self._value(u.args[1])) for u in self.updates] # when all has been read
+        # Gradients are computed with what arguments were before an update.
+        updated = {u.args[0] for u in self.updates}
+        for result in self.results:
+            shown = result
+            while isinstance(shown, fx.Node) and shown not in self.updates and is_view(shown):
+                shown = shown.args[0]
+            if shown in updated:
+                name = f"b{len(self.lines)}"
+                self.lines.append(f"{name} = {self._value(result)}.clone()")
+                self.name[result] = name
         if len(pairs) > 1:
             self.lines.append(f"foreach_copy([{', '.join(t for t, _ in pairs)}], [{', '.join(v for _, v in pairs)}])")
         elif pairs:
@@ -319,7 +329,7 @@ class Wrapper:
             addresses.append(f"{name}.data_ptr()")
             out_shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
         variables = "".join(f"{s}, " for s in sorted(used, key=str))
-        segment.find_shapes = eval(f"lambda {variables[:-2]}: ([{', '.join(shapes)}], [{', '.join(out_shapes)}])", {"math": math}) # noqa: S307
+        segment.find_shapes = eval(f"lambda {variables[:-2]}: ([{', '.join(shapes)}], [{', '.join(out_shapes)}])", {"math": math, "torch": torch}) # noqa: S307
         own, stream = self._constant(segment), "0"
         if segment.device.type == "cuda":
             stream = f"torch.cuda.current_stream({segment.device.index or 0}).cuda_stream"
