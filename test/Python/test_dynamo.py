@@ -181,6 +181,25 @@ def test_results_that_show_inputs_or_each_other():
     check(lambda x: x.view(torch.int32) + 1, torch.randn(4, 4))
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_parts_of_inputs_and_results(dynamic):
+    def function(x):
+        y = x * 2
+        return *x.chunk(2, 1), x.split([1, x.shape[0] - 1])[1], y.t(), y[1:3], y.split(2)[0], *[t + 1 for t in x.unbind(1)[:2]]
+
+    compiled = torch.compile(function, backend="tc", dynamic=dynamic, fullgraph=True)
+    for n in (4, 7):
+        for x in (torch.randn(n, n + 1), torch.randn(n, n + 1, requires_grad=True)):
+            actual, expected = compiled(x), function(x)
+            same(actual, expected)
+            assert [t.stride() for t in actual] == [t.stride() for t in expected]
+            actual, expected = [t.detach() for t in actual], [t.detach() for t in expected]
+            for results in (actual, expected): # they show each other
+                results[4].mul_(3)
+                results[5].add_(1)
+            same(actual, expected)
+
+
 def test_updates_of_inputs():
     def function(x, y):
         x.add_(y)

@@ -43,8 +43,12 @@ _LAZY = {aten._conj.default, aten._neg_view.default}
 
 
 def is_view(node: fx.Node) -> bool:
-    """Whether the result is a tensor that shows its first argument's elements, as they are, by strides."""
+    """Whether the result is a tensor, or a list of them, that shows its first argument's elements, as they are, by strides; or one of such a list."""
     schema, value = _schema(node), node.meta.get("val")
+    if node.target is operator.getitem:
+        return isinstance(value, torch.Tensor) and _schema(node.args[0]) is not None and is_view(node.args[0])
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, torch.Tensor) for v in value):
+        value = value[0]
     if schema is None or len(schema.returns) != 1 or not isinstance(value, torch.Tensor) or not node.args or node.target in _LAZY:
         return False
     alias = schema.returns[0].alias_info

@@ -106,18 +106,27 @@ class Wrapper:
         self.wanted: set[fx.Node] = set()
         stack: list[fx.Node] = []
 
+        def shown(node: fx.Node) -> fx.Node:
+            root = node
+            while is_view(root) and self.cut.is_compiled(root.args[0]) and level[root.args[0]] == level[node]:
+                root = root.args[0]
+            return root if isinstance(root.meta["val"], torch.Tensor) else node
+
+        def is_whole(node: fx.Node, root: fx.Node) -> bool:
+            return isinstance(node.meta["val"], torch.Tensor) and node.meta["val"].numel() == root.meta["val"].numel()
+
         def want(node: fx.Node) -> None:
             if not self.cut.is_compiled(node) or self._base(node, self._is_given) is not None:
                 return
             # Of values that are views of one another one is a result, which is as large as any; the function makes the others.
-            root = node
-            while is_view(root) and self.cut.is_compiled(root.args[0]) and level[root.args[0]] == level[node]:
-                root = root.args[0]
-            if root is not node and root.meta["val"].numel() == node.meta["val"].numel() and symbols.physical_order(root.meta["val"]) is not None:
+            # Parts of one that is a result show its memory too: callers may update it.
+            root = shown(node)
+            if root is not node and symbols.physical_order(root.meta["val"]) is not None and (root in whole or is_whole(node, root)):
                 node = root
             self.wanted.add(node)
             stack.append(node)
 
+        whole = {root for node in taken if self.cut.is_compiled(node) and is_whole(node, root := shown(node))}
         for node in taken:
             want(node)
         while stack:
