@@ -64,7 +64,7 @@ def measure(options, name, kind):
 
     logging.getLogger("torch._inductor").setLevel(logging.ERROR)
     torch_models.declare()
-    module, draw, _, batches = torch_models.build(name)
+    module, draw, _, batches, _ = torch_models.build(name)
     with torch.no_grad():
         for parameter in module.parameters(): # heads that begin at 0 would hide all before them
             if not parameter.any():

@@ -294,7 +294,7 @@ def flat(value):
 
 
 def build(name):
-    """The model as a module of positional tensors, what draws these for a batch, their open dims, and two batches."""
+    """The model as a module of positional tensors, what draws these for a batch, their open dims, two batches, and the tensors' names where it has some."""
     import torch
 
     torch.manual_seed(0)
@@ -320,7 +320,7 @@ def build(name):
             torch.nn.init.uniform_(part.running_var, 0.5, 1.5)
             if part.weight is not None:
                 torch.nn.init.uniform_(part.weight, 0.5, 1.5)
-    return Flat(module).eval(), draw, dims, batches
+    return Flat(module).eval(), draw, dims, batches, names
 
 
 def export(folder, name):
@@ -329,7 +329,7 @@ def export(folder, name):
     import torch
 
     torch.set_num_threads(1)
-    wrapped, draw, dims, batches = build(name)
+    wrapped, draw, dims, batches, names = build(name)
     module = wrapped.inner
     path = os.path.join(folder, name)
     os.makedirs(path, exist_ok=True)
