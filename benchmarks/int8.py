@@ -151,7 +151,7 @@ def run_tc(args, artifact, folder, out):
         return None
     result = subprocess.run([*tool, f"--benchmark={args.seconds}", "--json", "-"], check=True, stdout=subprocess.PIPE, text=True)
     text = result.stdout[result.stdout.index("{"):]
-    return json.loads(text)["benchmark"]["median_us"]
+    return json.loads(text)["median_us"]
 
 
 def compare(out, reference):
