@@ -362,7 +362,10 @@ def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, p
         for name in trained:
             new[name].grad = gradients[name]
         with torch.no_grad():
-            traced.step()
+            try:
+                traced.step()
+            except AssertionError as error: # what an optimiser asks for that a compiled step has not
+                raise InvalidError(f"{type(optimizer).__name__} is not supported: {error}; use another optimiser of torch.optim") from error
         return {"loss": found.detach().reshape(())}, [*(new[name] for name in [*trained, *moments]), *(made[name].detach() for name in fixed), *(now[n].clone() for n in states if n == _TIED)]
 
     def evaluate(*flat: Any) -> Any:

@@ -256,7 +256,8 @@ def test_refusals():
         tc.compile_training(convolutions(), nn.CrossEntropyLoss(), torch.optim.SGD(convolutions().parameters(), lr=0.1), (x, target))
     with pytest.raises(tc.InvalidError, match=r"example is \(inputs, targets\)"):
         tc.compile_training(convolutions(), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], x)
-    with pytest.raises(tc.InvalidError, match="takes a number or a size from a tensor's elements"):
+    # By one or the other, as PyTorch's version has it.
+    with pytest.raises(tc.InvalidError, match="takes a number or a size from a tensor's elements|Adafactor is not supported: "):
         tc.compile_training(convolutions(), nn.CrossEntropyLoss(), torch.optim.Adafactor, (x, target))
     with pytest.raises(tc.InvalidError, match="has no parameter that requires a gradient"):
         tc.compile_training(convolutions().requires_grad_(False), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], (x, target))
