@@ -15,7 +15,7 @@ import numpy as np
 from . import reports
 from ._tcrt import ffi, lib
 from .dtypes import DTYPES, DType, pack, unpack
-from .errors import InvalidError, RefusedError, TcError, error_of
+from .errors import InvalidError, RefusedError, error_of
 
 Arrays = Mapping[str, Any]
 _DEVICES = {"cpu": lib.TCRT_DEVICE_CPU, "cuda": lib.TCRT_DEVICE_CUDA}
@@ -83,17 +83,23 @@ def _values(model, function: int, count: int, get) -> list[Value]:
     return values
 
 
+def _create_context(model: "Artifact", stream: int = 0) -> Any:
+    """A tcrt_context_t, which is destroyed with the result; `stream`: the caller's on a GPU (0: one of its own)."""
+    options = ffi.new("tcrt_context_options_t *")
+    options.size = ffi.sizeof("tcrt_context_options_t")
+    options.threads = model._threads
+    options.profile = lib.TCRT_PROFILE_KERNELS if model._profiles else lib.TCRT_PROFILE_OFF
+    options.stream = ffi.cast("void *", stream)
+    made = ffi.new("tcrt_context_t **")
+    _check(lib.tcrt_context_create(model._handle(), options, made))
+    return ffi.gc(made[0], lib.tcrt_context_destroy)
+
+
 class _Context:
     """A context of one function, with the tensors that its calls are given; by one thread at a time."""
 
     def __init__(self, model: "Artifact", function: "Function"):
-        options = ffi.new("tcrt_context_options_t *")
-        options.size = ffi.sizeof("tcrt_context_options_t")
-        options.threads = model._threads
-        options.profile = lib.TCRT_PROFILE_KERNELS if model._profiles else lib.TCRT_PROFILE_OFF
-        made = ffi.new("tcrt_context_t **")
-        _check(lib.tcrt_context_create(model._handle(), options, made))
-        self.handle = ffi.gc(made[0], lib.tcrt_context_destroy)
+        self.handle = _create_context(model)
         self.model = model._model # which must be closed later
         _check(lib.tcrt_context_set_function(self.handle, function.index))
         self._prepare(function)

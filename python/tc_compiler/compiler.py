@@ -135,6 +135,16 @@ def _options(options: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
+def _compile_file(path: str, output: str | os.PathLike | None, folder: str, arguments: Sequence[str]) -> str | bytes:
+    """What Artifact loads of a compiled model: `output`, or without one the artifact's bytes, by way of a file in `folder`."""
+    target = os.fspath(output) if output is not None else os.path.join(folder, "model.bin")
+    run_tool("tc-compile", [path, "-o", target, "-q", *arguments])
+    if output is not None:
+        return target
+    with open(target, "rb") as file:
+        return file.read()
+
+
 def compile(model: Any, example_inputs: Any = None, *, output: str | os.PathLike | None = None, dims: Mapping[str, Any] | None = None,
             mode: str | None = None, target: str | Sequence[str] | None = None, precision: str | Sequence[str] | None = None,
             cache: str | os.PathLike | None = None, threads: int = 0, **options: Any) -> Artifact: # fmt: skip
@@ -147,13 +157,6 @@ def compile(model: Any, example_inputs: Any = None, *, output: str | os.PathLike
     """
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
         path, sizes = _write_model(model, example_inputs, dims or {}, folder)
-        target_path = os.fspath(output) if output is not None else os.path.join(folder, "model.bin")
-        arguments = [path, "-o", target_path, "-q"]
-        arguments += _options({"mode": mode, "target": target, "precision": precision, "cache_dir": cache, **options})
+        arguments = _options({"mode": mode, "target": target, "precision": precision, "cache_dir": cache, **options})
         arguments += [f"--dim={name}={size}" for name, size in sizes.items()]
-        run_tool("tc-compile", arguments)
-        device = "cuda" if target == "cuda" else None
-        if output is not None:
-            return Artifact(target_path, threads=threads, device=device)
-        with open(target_path, "rb") as file:
-            return Artifact(file.read(), threads=threads, device=device)
+        return Artifact(_compile_file(path, output, folder, arguments), threads=threads, device="cuda" if target == "cuda" else None)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ._tcrt import ffi, lib
 from .artifact import Artifact, _bytes_of, _check, _text
-from .compiler import _options, run_tool
+from .compiler import _compile_file, _options
 from .dtypes import DTYPES
 from .errors import InvalidError, RefusedError
 
@@ -398,9 +398,4 @@ def compile_training(module: Any, loss: Callable, optimizer: Any, example: Any, 
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
         path = os.path.join(folder, "training.pt2")
         export_training(module, loss, optimizer, example, path)
-        target = os.fspath(output) if output is not None else os.path.join(folder, "training.bin")
-        run_tool("tc-compile", [path, "-o", target, "-q", *_options(options)])
-        if output is not None:
-            return TrainingArtifact(target, threads=threads)
-        with open(target, "rb") as file:
-            return TrainingArtifact(file.read(), threads=threads)
+        return TrainingArtifact(_compile_file(path, output, folder, _options(options)), threads=threads)

@@ -119,10 +119,11 @@ def test_limits(artifact):
         """An artifact whose runs wait."""
 
         def __init__(self):
-            self.gate = threading.Event()
+            self.begun, self.gate = threading.Event(), threading.Event()
             self.inputs, self.outputs, self.main, self.path = artifact.inputs, artifact.outputs, artifact.main, artifact.path
 
         def run(self, inputs):
+            self.begun.set()
             self.gate.wait(20)
             return artifact.run(inputs)
 
@@ -130,7 +131,9 @@ def test_limits(artifact):
     batcher = Batcher(slow, max_batch=1, max_delay=0, max_waiting=2)
     results = []
     threads = [threading.Thread(target=lambda: results.append(batcher.run({"images": images[:1]}))) for _ in range(3)]
-    for thread in threads:
+    threads[0].start()
+    slow.begun.wait(20) # it waits no more: the others are what may
+    for thread in threads[1:]:
         thread.start()
     with pytest.raises(Overloaded):
         for _ in range(200):

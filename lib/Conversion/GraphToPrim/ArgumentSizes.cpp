@@ -104,18 +104,11 @@ FailureOr<AffineExpr> ArgumentSizes::openSize(const std::string &key, int64_t wa
           return refuse("--dim", one, one);
     range = {std::max(range.first, sizes.min), std::min(range.second, sizes.max)};
   }
-  if (divisor > 1) {
-    const std::pair<int64_t, int64_t> whole = range;
-    const int64_t rest = range.first % divisor;
-    if (range.second != INT64_MAX)
-      range.second -= range.second % divisor;
-    if (rest != 0 && range.first > range.second - (divisor - rest)) {
-      report(loc, "input \"" + input + "\": --dim gives dim \"" + Twine(key) + "\" multiples of " + Twine(divisor) +
-                      ", of which none lies in the " + Twine(whole.first) + " to " + Twine(whole.second) +
-                      " that the model takes; give a divisor that has one");
-      return failure();
-    }
-    range.first += rest ? divisor - rest : 0;
+  if (!alignToMultiples(range.first, range.second, divisor)) {
+    report(loc, "input \"" + input + "\": --dim gives dim \"" + Twine(key) + "\" multiples of " + Twine(divisor) +
+                    ", of which none lies in the " + Twine(range.first) + " to " + Twine(range.second) +
+                    " that the model takes; give a divisor that has one");
+    return failure();
   }
   if (range.first == range.second)
     return size = builder.size(range.first);

@@ -21,19 +21,24 @@ namespace tc::conversion {
 using namespace mlir;
 using namespace tc;
 
+bool tc::alignToMultiples(int64_t &min, int64_t &max, int64_t divisor) {
+  const int64_t below = max == INT64_MAX ? max : max / divisor * divisor, rest = min % divisor;
+  if (rest != 0 && min > below - (divisor - rest))
+    return false;
+  min += rest ? divisor - rest : 0;
+  max = below;
+  return true;
+}
+
 /// What sizes that were each well formed say against each other; empty: nothing. Brings the ends to multiples.
 static std::string alignToDivisor(DimSizes &sizes) {
   const std::string multiple = "multiple of " + std::to_string(sizes.divisor);
   for (int64_t size : sizes.listed)
     if (size % sizes.divisor != 0)
       return std::to_string(size) + " is no " + multiple + "; list multiples, or leave multiple-of out";
-  const int64_t below = sizes.max == INT64_MAX ? sizes.max : sizes.max / sizes.divisor * sizes.divisor;
-  const int64_t rest = sizes.min % sizes.divisor;
-  if (rest != 0 && sizes.min > below - (sizes.divisor - rest))
+  if (!alignToMultiples(sizes.min, sizes.max, sizes.divisor))
     return "no " + multiple + " lies in " + std::to_string(sizes.min) + ".." + std::to_string(sizes.max) +
            "; give a range that has one";
-  sizes.min += rest ? sizes.divisor - rest : 0;
-  sizes.max = below;
   return "";
 }
 

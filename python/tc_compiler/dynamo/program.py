@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
 import types
 from typing import Any, Sequence
 
@@ -115,6 +114,10 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
             state[placeholder.name] = tensor
         return placeholder
 
+    def row_major(value: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+        with fake_mode:
+            return torch.empty([value.shape[dim] for dim in order], dtype=value.dtype, device=value.device)
+
     # Parameters come first in a program's signature.
     for node in sorted(taken, key=lambda n: n not in frozen and n.op != "get_attr"):
         value = node.meta["val"]
@@ -126,10 +129,8 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
             continue
         order = layout(value)
         numbers |= symbols.symbols_of(*value.shape)
-        with fake_mode:
-            base = torch.empty([value.shape[dim] for dim in order], dtype=value.dtype, device=value.device)
         name = f"x{len(inputs)}"
-        env[node] = add_placeholder(name, base)
+        env[node] = add_placeholder(name, row_major(value, order))
         sizes.add_input(env[node])
         inputs.append((name, node, order))
     for node in nodes:
@@ -171,8 +172,7 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
         order, result = layout(node.meta["val"]), env[node]
         if order != tuple(range(len(order))):
             result = graph.call_function(aten.permute.default, (result, list(order)))
-            with fake_mode:
-                result.meta["val"] = torch.empty([node.meta["val"].shape[dim] for dim in order], dtype=node.meta["val"].dtype, device=node.meta["val"].device)
+            result.meta["val"] = row_major(node.meta["val"], order)
         results.append(result)
         out_specs.append(OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name=result.name), None))
         written.append((node, order))

@@ -10,13 +10,13 @@ import re
 import subprocess
 import tempfile
 import weakref
-from typing import Any, Callable, Sequence
+from typing import Callable, Sequence
 
 import torch
 from torch._export.serde.serialize import SerializeError
 
 from .._tcrt import ffi, lib
-from ..artifact import Artifact, _check
+from ..artifact import Artifact, _check, _create_context
 from ..compiler import _environment, find_tool
 from ..errors import InternalError, InvalidError, UnsupportedError, error_of
 from .program import Program
@@ -95,14 +95,9 @@ class Segment:
     def state(self, stream: int = 0) -> _State:
         """A new one, for calls in this stream of a GPU."""
         artifact = self.artifact or self._load()
-        options = ffi.new("tcrt_context_options_t *")
-        options.size, options.threads = ffi.sizeof("tcrt_context_options_t"), self.threads
-        if self.device.type == "cuda":
-            options.stream = ffi.cast("void *", stream or 1)
-        made = ffi.new("tcrt_context_t **")
-        _check(lib.tcrt_context_create(artifact._handle(), options, made))
         state, function = _State(), artifact.main
-        state.handle, state.kept, state.sizes = ffi.gc(made[0], lib.tcrt_context_destroy), artifact._model, None
+        state.handle = _create_context(artifact, (stream or 1) if self.device.type == "cuda" else 0) # 1: CUDA's default stream
+        state.kept, state.sizes = artifact._model, None
         state.inputs, state.outputs = ffi.new("tcrt_tensor_t[]", max(1, len(self.names))), ffi.new("tcrt_tensor_t[]", max(1, len(function.outputs)))
         state.addresses = ffi.new("uintptr_t[]", len(self.names) + len(function.outputs))
         for values, tensors in ((function.inputs, state.inputs), (function.outputs, state.outputs)):

@@ -39,6 +39,12 @@ class Settings:
     fallback: bool = True
 
 
+def _empty_text(value: torch.Tensor, strides: Sequence[Any]) -> str:
+    """Text of a new tensor like the value, with these strides."""
+    places = f"{symbols.tuple_text(value.shape)}, {symbols.tuple_text(strides)}"
+    return f"empty_cpu({places}, {value.dtype})" if value.device.type == "cpu" else f"empty_strided({places}, dtype={value.dtype}, device={str(value.device)!r})"
+
+
 class Wrapper:
     """Compiles a graph: `make` returns the function that runs it, which takes a list of arguments and empties it. Afterwards `programs` has the number
     of operators in each program, `eager` the nodes that PyTorch runs, with the reason."""
@@ -48,7 +54,7 @@ class Wrapper:
         self.lines: list[str] = []
         self.globals: dict[str, Any] = {
             "torch": torch, "math": math, "run": lib.tc_run_at, "check": _guards.assert_size_stride, "fit": fit, "empty_cpu": _guards._empty_strided_cpu,
-            "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_, "device": torch.device,
+            "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_,
         } # fmt: skip
         self.name: dict[fx.Node, str] = {}
         self.known: set[sympy.Symbol] = set() # which are variables
@@ -63,10 +69,16 @@ class Wrapper:
         self.updates = [n for n in nodes if n.target is aten.copy_.default and n.args[0].op == "placeholder"]
         updates = set(self.updates)
         eager = reasons_for_eager(self.graph, updates)
+        compiled: dict[tuple, tuple[Segment, programs.Program] | None] = {}
         while True:
             self.cut = Cut(self.graph, eager, updates)
             refused: dict[fx.Node, str] = {}
-            segments = [self._compile(level, refused) for level in self._choose()]
+            segments = []
+            for level in self._choose():
+                key = tuple((n, n in self.wanted) for n in level)
+                if key not in compiled: # others may have been refused, of which this one knows nothing
+                    compiled[key] = self._compile(level, refused)
+                segments.append(compiled[key])
             if not refused:
                 break
             eager.update(refused)
@@ -212,11 +224,14 @@ class Wrapper:
             self.lines.append(f"{pairs[0][0]}.copy_({pairs[0][1]})")
         self.lines.append("return (" + "".join(self._value(r) + ", " for r in self.results) + ")")
 
+    def _places(self, node: fx.Node) -> list[tuple[Any, str]]:
+        """Sizes that the node's value tells, with the text of each."""
+        value = node.meta.get("val")
+        return [(value, self.name[node])] if is_number(node) else [(s, f"{self.name[node]}.size({d})") for d, s in enumerate(getattr(value, "shape", ()))]
+
     def _learn(self, node: fx.Node) -> None:
         """Makes variables of symbols that the node's value tells."""
-        value = node.meta.get("val")
-        places = [(value, self.name[node])] if is_number(node) else [(s, f"{self.name[node]}.size({d})") for d, s in enumerate(getattr(value, "shape", ()))]
-        for size, text in places:
+        for size, text in self._places(node):
             expr = symbols.expression(size)
             if isinstance(expr, sympy.Symbol) and expr not in self.known:
                 self.known.add(expr)
@@ -226,8 +241,7 @@ class Wrapper:
         """Makes variables of symbols of these that only expressions of arguments tell."""
         for symbol in sorted(symbols.symbols_of(*sizes) - self.known, key=str):
             for node in self.placeholders:
-                value = node.meta["val"]
-                for size, text in [(value, self.name[node])] if is_number(node) else [(s, f"{self.name[node]}.size({d})") for d, s in enumerate(getattr(value, "shape", ()))]:
+                for size, text in self._places(node):
                     expr = symbols.expression(size)
                     if symbol not in self.known and isinstance(expr, sympy.Basic) and expr.free_symbols == {symbol}:
                         given = sympy.Symbol("given", integer=True)
@@ -285,7 +299,7 @@ class Wrapper:
             if index == 0 and node.target in SHAPED and isinstance(argument, fx.Node): # whatever its elements are
                 value = argument.meta["val"]
                 self._need(*value.shape, *value.stride())
-                arguments.append(f"empty_strided({symbols.tuple_text(value.shape)}, {symbols.tuple_text(value.stride())}, dtype={value.dtype}, device={str(value.device)!r})")
+                arguments.append(_empty_text(value, value.stride()))
             else:
                 arguments.append(self._value(argument))
         if node.target is operator.getitem:
@@ -332,9 +346,7 @@ class Wrapper:
             used |= symbols.symbols_of(*value.shape)
             self.name[node] = name = f"o{len(self.name)}"
             self.in_place[node] = name
-            size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(symbols.row_major_strides(value.shape, order))
-            on_gpu = f"empty_strided({size}, {stride}, dtype={value.dtype}, device={str(value.device)!r})"
-            self.lines.append(f"{name} = {on_gpu if value.device.type == 'cuda' else f'empty_cpu({size}, {stride}, {value.dtype})'}")
+            self.lines.append(f"{name} = {_empty_text(value, symbols.row_major_strides(value.shape, order))}")
             addresses.append(f"{name}.data_ptr()")
             out_shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
         variables = "".join(f"{s}, " for s in sorted(used, key=str))

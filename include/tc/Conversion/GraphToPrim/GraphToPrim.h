@@ -65,6 +65,8 @@ inline constexpr llvm::StringLiteral kDimForms =
     "NAME=SIZE, NAME=MIN..MAX, NAME=SIZE,SIZE,MIN..MAX, NAME=multiple-of:N,MIN..MAX or NAME=bucket:SIZE,SIZE, with "
     "sizes from 0 on, N and buckets from 1 on, the smaller first, those listed within the range";
 bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options, std::string *conflict = nullptr);
+/// Brings the ends of a range of sizes to multiples of `divisor`; false, and the range as it was, if it has none.
+bool alignToMultiples(int64_t &min, int64_t &max, int64_t divisor);
 /// Reads `x=1,3,224,224` (or with x between the sizes; names for sizes; `:f32` behind them) into options.shapes; false
 /// if it is of another form.
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
