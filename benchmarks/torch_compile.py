@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """torch.compile(backend="tc") beside eager and Inductor: inference and training steps of the architectures of torch_models.py.
 
-usage: torch_compile.py OUT.json [--kinds inference training] [--filter RE] [--peers inductor] [--steps 5] [--seconds 2] [--threads 2] [--freezing] [--again]
+usage: torch_compile.py OUT.json [--kinds inference training] [--filter RE] [--peers inductor] [--steps 5] [--seconds 2] [--threads 2]
+                        [--device cpu] [--mode MODE] [--freezing] [--again]
 
 Each model runs in a process of its own. Right: inference within 1e-4 of eager's largest value in each output; training: the losses of some steps of SGD within
 1e-3, the gradients of the first within 1e-4 of those in float64 under the same seeds, or three times as far as eager's.
+On a GPU ("cuda") each time ends with what was enqueued, and products are exact f32's. --mode is torch.compile's, of both.
 first_s: the first call, with the compile (Inductor's caches are off); run_us: the median of calls after that, taken in turns. Needs an environment with
 requirements-bench.txt, timm==1.0.31 and tc_compiler (PYTHONPATH=build/python TC_BIN=build/bin).
 """
@@ -70,8 +72,10 @@ def measure(options, name, kind):
             if not parameter.any():
                 parameter.uniform_(-0.1, 0.1)
     torch.manual_seed(1)
-    inputs = draw(batches[0] if kind == "inference" else 8)
-    module.eval() if kind == "inference" else module.train()
+    torch.backends.cudnn.allow_tf32 = False
+    inputs = [x.to(options.device) for x in draw(batches[0] if kind == "inference" else 8)]
+    module = (module.eval() if kind == "inference" else module.train()).to(options.device)
+    wait = torch.cuda.synchronize if options.device.startswith("cuda") else lambda: None
     result = {"model": name, "kind": kind}
 
     def loss_of(output):
@@ -79,7 +83,8 @@ def measure(options, name, kind):
 
     def runner(backend, module):
         """A call: inference, or a step of SGD, which gives its loss."""
-        compiled = module if backend == "eager" else torch.compile(module, backend=backend, options={"freezing": True} if options.freezing and kind == "inference" else None)
+        chosen = {"options": {"freezing": True}} if options.freezing and kind == "inference" else {"mode": options.mode}
+        compiled = module if backend == "eager" else torch.compile(module, backend=backend, **chosen)
         if kind == "inference":
             def call():
                 with torch.no_grad():
@@ -119,6 +124,7 @@ def measure(options, name, kind):
             torch.manual_seed(100)
             started = time.perf_counter()
             first = runs[backend]()
+            wait()
             result[backend] = {"first_s": round(time.perf_counter() - started, 3)}
             if kind == "training":
                 grads = [p.grad for p in modules[backend].parameters() if p.grad is not None]
@@ -147,11 +153,13 @@ def measure(options, name, kind):
     times = {backend: [] for backend in runs}
     for run in runs.values():
         run()
+    wait()
     started = time.perf_counter()
     while time.perf_counter() - started < options.seconds * len(runs) or min(map(len, times.values())) < 5:
         for backend, run in runs.items():
             begun = time.perf_counter()
             run()
+            wait()
             times[backend].append(time.perf_counter() - begun)
     for backend, found in times.items():
         result[backend]["run_us"] = round(statistics.median(found) * 1e6, 1)
@@ -192,6 +200,8 @@ def main():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--mode")
     parser.add_argument("--freezing", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
@@ -213,8 +223,8 @@ def main():
             results = [r for r in results if (r["model"], r["kind"]) != (name, kind)]
             with tempfile.TemporaryDirectory() as folder:
                 out = os.path.join(folder, "one.json")
-                command = [sys.executable, __file__, out, "--one", name, kind, "--steps", str(options.steps), "--seconds", str(options.seconds), "--threads", str(options.threads), "--peers", *options.peers]
-                command += ["--freezing"] * options.freezing
+                command = [sys.executable, __file__, out, "--one", name, kind, "--steps", str(options.steps), "--seconds", str(options.seconds), "--threads", str(options.threads), "--device", options.device, "--peers", *options.peers]
+                command += ["--freezing"] * options.freezing + (["--mode", options.mode] if options.mode else [])
                 try:
                     done = subprocess.run(command, capture_output=True, text=True, timeout=900, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, "OMP_NUM_THREADS": str(options.threads)})
                     result = json.load(open(out)) if os.path.exists(out) else {"model": name, "kind": kind, "error": done.stderr[-300:]}

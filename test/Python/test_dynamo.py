@@ -2,6 +2,8 @@
 """torch.compile(backend="tc") beside eager: results, gradients, updates, random numbers, layouts, sizes, what PyTorch runs.
 
 usage: PYTHONPATH=build/python TC_BIN=build/bin pytest test/Python/test_dynamo.py      needs PyTorch; skipped without
+
+TC_TEST_DEVICE=cuda has all of it on a GPU.
 """
 import copy
 import gc
@@ -16,6 +18,9 @@ import torch.nn.functional as F # noqa: E402
 from tc_compiler.dynamo import counters, tc # noqa: E402
 from torch import nn # noqa: E402
 
+DEVICE = os.environ.get("TC_TEST_DEVICE", "cpu")
+torch.set_default_device(DEVICE)
+torch.backends.cudnn.allow_tf32 = False
 
 @pytest.fixture(autouse=True)
 def fresh():
@@ -117,7 +122,7 @@ def test_autocast():
             self.block = Block(dropout=0.0)
 
         def forward(self, x):
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast(DEVICE, torch.bfloat16):
                 return self.block(x).float()
 
     trains(Half, torch.randn(4, 7, 32), tolerance=3e-2, steps=2)

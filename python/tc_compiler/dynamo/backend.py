@@ -22,7 +22,7 @@ from .wrapper import Settings, Wrapper
 log = logging.getLogger(__name__.rpartition(".")[0])
 # Graphs, programs, operators in them, operators that PyTorch runs, seconds of compiling; since the process began.
 counters: collections.Counter[str] = collections.Counter()
-_MODES = {None: "default", "default": "default", "reduce-overhead": "reduce-overhead", "max-autotune": "max-autotune", "max-autotune-no-cudagraphs": "max-autotune"}
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 @dataclasses.dataclass
@@ -60,8 +60,7 @@ class Options:
             raise ValueError(f"tc: the option arguments must be a dict of options of tc-compile, but is {self.arguments!r}")
 
     def command_line(self) -> list[str]:
-        mode = _MODES[self.mode]
-        return _options({"cpu": self.cpu, "mode": None if mode == "default" else mode, "precision": self.precision, "cache_dir": self.cache, **self.arguments})
+        return _options({"cpu": self.cpu, "mode": None if self.mode == "default" else self.mode, "precision": self.precision, "cache_dir": self.cache, **self.arguments})
 
 
 def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:

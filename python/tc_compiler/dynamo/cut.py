@@ -5,6 +5,7 @@ Programs and what PyTorch runs take turns: first what PyTorch runs at level -1, 
 """
 from __future__ import annotations
 
+import collections
 import operator
 from typing import Any
 
@@ -99,8 +100,14 @@ def split_dropout(graph: fx.Graph) -> None:
         graph.erase_node(node)
 
 
-def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node]) -> dict[fx.Node, str]:
-    """Nodes that PyTorch runs whatever tc supports, with the reason; `updates` are not among them."""
+def device_of(graph: fx.Graph) -> torch.device:
+    """Where programs of this graph run: the GPU that most of its values are on, or the CPU."""
+    counts = collections.Counter(t.device for n in graph.nodes if n.op == "call_function" for t in tensors_of(n) if t.device.type == "cuda")
+    return counts.most_common(1)[0][0] if counts else torch.device("cpu")
+
+
+def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node], device: torch.device) -> dict[fx.Node, str]:
+    """Nodes that PyTorch runs whatever tc supports, with the reason; `updates` are not among them. `device`: of programs."""
     eager: dict[fx.Node, str] = {}
     known: set[sympy.Symbol] = set()
     for node in graph.nodes:
@@ -131,6 +138,10 @@ def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node]) -> dict[fx.Node, s
             eager[node] = "its result is no dense tensor"
         elif any(t.device.type not in ("cpu", "cuda") for t in tensors):
             eager[node] = "tc has no code for its device"
+        elif other := next((t.device for t in tensors if t.device != device), None):
+            eager[node] = f"it computes on {other}, the rest of the graph on {device}"
+        elif other := next((t.device for a in node.all_input_nodes for t in tensors_of(a) if t.device != device and (t.device.type != "cpu" or t.dim())), None):
+            eager[node] = f"it takes a tensor of {other} to {device}"
         elif unknown := {str(t.dtype) for a in (node, *node.all_input_nodes) for t in tensors_of(a)} - _DTYPES:
             eager[node] = f"tc does not know {', '.join(sorted(unknown))}"
     return eager

@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 import weakref
-from typing import Callable, Sequence
+from typing import Callable, Collection, Sequence
 
 import torch
 from torch._export.serde.serialize import SerializeError
@@ -77,10 +77,11 @@ class _State:
 
 
 class Segment:
-    """`names`: of the inputs. `find_shapes`, which is set later: sizes of symbols -> the shapes of inputs and of outputs, in the order of memory."""
+    """`names`: of the inputs; `on_host`: those that are in host memory though the program runs on a GPU. `find_shapes`, which is set later: sizes of
+    symbols -> the shapes of inputs and of outputs, in the order of memory."""
 
-    def __init__(self, data: bytes, threads: int, device: torch.device):
-        self.data, self.threads, self.device = data, threads, device
+    def __init__(self, data: bytes, threads: int, device: torch.device, on_host: Collection[str]):
+        self.data, self.threads, self.device, self.on_host = data, threads, device, frozenset(on_host)
         self.find_shapes: Callable[..., tuple[list, list]] | None = None
         self.artifact: Artifact | None = None
         self.pools: dict[int, collections.deque[_State]] = collections.defaultdict(collections.deque)
@@ -103,7 +104,8 @@ class Segment:
         for values, tensors in ((function.inputs, state.inputs), (function.outputs, state.outputs)):
             for index, value in enumerate(values):
                 tensors[index].dtype = value.dtype.number
-                tensors[index].device = lib.TCRT_DEVICE_CUDA if self.device.type == "cuda" else lib.TCRT_DEVICE_CPU
+                is_on_device = self.device.type == "cuda" and not (tensors == state.inputs and value.name in self.on_host)
+                tensors[index].device = lib.TCRT_DEVICE_CUDA if is_on_device else lib.TCRT_DEVICE_CPU
         return state
 
     def resize(self, state: _State, sizes: tuple) -> None:

@@ -5,6 +5,7 @@ The function's text is made once, so that a call does nothing but what changes f
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import math
@@ -19,7 +20,7 @@ from torch.utils._sympy.solve import try_solve
 from .._tcrt import lib
 from . import program as programs
 from . import symbols
-from .cut import SHAPED, Cut, is_number, is_view, reasons_for_eager, split_dropout, tensors_of
+from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager, split_dropout
 from .segment import Refused, Segment, compile_program, fit
 
 log = logging.getLogger(__name__.rpartition(".")[0])
@@ -39,10 +40,27 @@ class Settings:
     fallback: bool = True
 
 
-def _empty_text(value: torch.Tensor, strides: Sequence[Any]) -> str:
+def _empty_text(shape: str, strides: str, dtype: torch.dtype, device: torch.device) -> str:
+    """Text of a new tensor with this text of its shape and strides."""
+    if device.type == "cpu":
+        return f"empty_cpu({shape}, {strides}, {dtype})"
+    return f"empty_strided({shape}, {strides}, dtype={dtype}, device={str(device)!r})"
+
+
+def _empty_like_text(value: torch.Tensor, strides: Sequence[Any]) -> str:
     """Text of a new tensor like the value, with these strides."""
-    places = f"{symbols.tuple_text(value.shape)}, {symbols.tuple_text(strides)}"
-    return f"empty_cpu({places}, {value.dtype})" if value.device.type == "cpu" else f"empty_strided({places}, dtype={value.dtype}, device={str(value.device)!r})"
+    return _empty_text(symbols.tuple_text(value.shape), symbols.tuple_text(strides), value.dtype, value.device)
+
+
+def _gpu_arguments(given: Sequence[str]) -> list[str]:
+    """tc-compile's on GPUs, where --cpu means nothing: products in TF32 where PyTorch may compute its own so, by a setting that Dynamo guards."""
+    products = torch.backends.cuda.matmul
+    is_tf32 = getattr(products, "fp32_precision", "none") == "tf32"
+    if not is_tf32:
+        with contextlib.suppress(RuntimeError): # where a script has set it both ways
+            is_tf32 = products.allow_tf32
+    is_chosen = any(argument.startswith("--precision") for argument in given)
+    return [*(a for a in given if not a.startswith("--cpu=")), "--target=cuda", *(["--precision=tf32"] if is_tf32 and not is_chosen else [])]
 
 
 class Wrapper:
@@ -68,7 +86,8 @@ class Wrapper:
         self.results = list(nodes[-1].args[0])
         self.updates = [n for n in nodes if n.target is aten.copy_.default and n.args[0].op == "placeholder"]
         updates = set(self.updates)
-        eager = reasons_for_eager(self.graph, updates)
+        self.device = device_of(self.graph)
+        eager = reasons_for_eager(self.graph, updates, self.device)
         compiled: dict[tuple, tuple[Segment, programs.Program] | None] = {}
         while True:
             self.cut = Cut(self.graph, eager, updates)
@@ -176,10 +195,10 @@ class Wrapper:
             return None
         frozen = {self.placeholders[i]: tensor for i, tensor in self.settings.frozen.items()}
         program = programs.build(nodes, outputs, self.module, frozen, self.fake_mode)
-        device = next((t.device for n in nodes for t in tensors_of(n) if t.device.type == "cuda"), torch.device("cpu"))
-        arguments = [*self.settings.arguments, *(["--target=cuda"] if device.type == "cuda" else [])]
+        arguments = _gpu_arguments(self.settings.arguments) if self.device.type == "cuda" else self.settings.arguments
         try:
-            return Segment(compile_program(program, arguments), self.settings.threads, device), program
+            on_host = {name for name, node, _ in program.inputs if node.meta["val"].device != self.device}
+            return Segment(compile_program(program, arguments), self.settings.threads, self.device, on_host), program
         except Refused as error:
             if not self.settings.fallback:
                 raise RuntimeError(f"tc: {error}") from None
@@ -299,7 +318,7 @@ class Wrapper:
             if index == 0 and node.target in SHAPED and isinstance(argument, fx.Node): # whatever its elements are
                 value = argument.meta["val"]
                 self._need(*value.shape, *value.stride())
-                arguments.append(_empty_text(value, value.stride()))
+                arguments.append(_empty_like_text(value, value.stride()))
             else:
                 arguments.append(self._value(argument))
         if node.target is operator.getitem:
@@ -325,7 +344,7 @@ class Wrapper:
             if name in sizes:
                 symbol = sizes[name]
                 self._need(self.fake_mode.shape_env.create_symintnode(symbol, hint=None))
-                self.lines.append(f"{name} = empty_cpu(({symbol},), (1,), torch.uint8)")
+                self.lines.append(f"{name} = {_empty_text(f'({symbol},)', '(1,)', torch.uint8, self.device)}")
                 addresses.append(f"{name}.data_ptr()")
                 shapes.append(f"({symbol},)")
                 used.add(symbol)
@@ -346,7 +365,7 @@ class Wrapper:
             used |= symbols.symbols_of(*value.shape)
             self.name[node] = name = f"o{len(self.name)}"
             self.in_place[node] = name
-            self.lines.append(f"{name} = {_empty_text(value, symbols.row_major_strides(value.shape, order))}")
+            self.lines.append(f"{name} = {_empty_like_text(value, symbols.row_major_strides(value.shape, order))}")
             addresses.append(f"{name}.data_ptr()")
             out_shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
         variables = "".join(f"{s}, " for s in sorted(used, key=str))
