@@ -494,6 +494,10 @@ int Compiler::compile() {
   sizes.allowHostOps = request.allowHostOps;
   for (const std::string &path : request.customOps)
     llvm::consumeError(readCustomOperators(path, sizes.customOperators)); // the request was checked
+  // Beside all else: a model of a gigabyte takes half a second. What is no file is read once.
+  if (jobs > 1 && request.compileTo == Phase::Artifact && !explainsOnly() &&
+      llvm::sys::fs::is_regular_file(request.model))
+    hashing = Thread::start([this] { modelHash = hashModel(request.model); });
   std::optional<MappedFiles> mapped(std::in_place);
   llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir, sizes);
   files = std::move(mapped->paths);
@@ -502,9 +506,6 @@ int Compiler::compile() {
   endStep(Phase::Import);
   if (!module)
     return fail(kWrongUse, llvm::toString(module.takeError()));
-  // Beside all else: a model of a gigabyte takes half a second.
-  if (jobs > 1 && request.compileTo == Phase::Artifact && !explainsOnly())
-    hashing = Thread::start([this] { modelHash = hashModel(request.model); });
   if (isMlir && (*module)->getBody()->empty())
     return fail(kWrongUse, request.model + ": error: the module is empty; expected functions of some phase");
   Phase from = isMlir ? detectPhase(**module) : Phase::Import;

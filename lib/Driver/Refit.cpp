@@ -10,7 +10,6 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Format/Sha256.h"
 #include "tc/Support/Hash.h"
-#include "tc/Support/MappedFiles.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/AsmState.h"
@@ -208,14 +207,13 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
 }
 
 std::string tc::driver::hashModel(const std::string &path) {
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
+  // Another thread may be mapping files, of which this one is no part.
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file)
+    return "";
   uint8_t digest[32];
-  if (file) {
-    tcrt_sha256((*file)->getBufferStart(), (*file)->getBufferSize(), digest);
-    return llvm::toHex(digest, /*LowerCase=*/true);
-  }
-  llvm::consumeError(file.takeError());
-  return "";
+  tcrt_sha256((*file)->getBufferStart(), (*file)->getBufferSize(), digest);
+  return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
 std::string tc::driver::readOptions(CompileRequest &request) {
