@@ -419,7 +419,17 @@ def test_forks():
     compiled(x)
     child = os.fork()
     if not child:
-        os._exit(0 if torch.equal(compiled(x), x * 2 + 1) else 1)
+        is_right = False
+        try:
+            if DEVICE == "cpu":
+                is_right = torch.equal(compiled(x), x * 2 + 1)
+            else: # where PyTorch itself does nothing in forks; what ends there must leave the GPU alone
+                del compiled
+                torch._dynamo.reset()
+                gc.collect()
+                is_right = True
+        finally:
+            os._exit(not is_right)
     assert os.waitpid(child, 0)[1] == 0
 
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- state ---- */
 
@@ -23,6 +24,7 @@ typedef struct device_state_t {
   const char *name; /* of the artifact */
   CUdevice device;
   CUcontext context;
+  pid_t process; /* that opened it; the driver does not work in its forks */
   CUmodule module;
   CUfunction *functions;
   uint32_t function_count;
@@ -52,6 +54,15 @@ typedef struct stream_state_t {
 
 static device_state_t *device_of(const tcrt_context_t *context) { return context->variant->driver_state; }
 static stream_state_t *stream_of(const tcrt_context_t *context) { return context->driver_state; }
+
+static int is_forked(const device_state_t *state) { return state->process != getpid(); }
+
+static tcrt_status_t forked(const tcrt_context_t *context) {
+  return tcrt_fail(TCRT_ERROR_MACHINE,
+                   "%s: error: this process was forked from the one that opened the artifact, and CUDA does not work "
+                   "in forks; start processes without fork (spawn), and open the artifact there",
+                   context->model->name);
+}
 
 static void push(const tcrt_context_t *context) {
   if (!stream_of(context)->is_current)
@@ -171,7 +182,7 @@ static void variant_close(tcrt_loaded_variant_t *loaded) {
   CUcontext previous;
   if (!state)
     return;
-  if (state->context) {
+  if (state->context && !is_forked(state)) {
     tcrt_cuda.cuCtxPushCurrent(state->context);
     if (state->weights)
       tcrt_cuda.cuMemFree(state->weights);
@@ -278,6 +289,7 @@ static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_lo
   if (!state)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
   state->name = model->name;
+  state->process = getpid();
   loaded->driver_state = state;
   tcrt_status_t status = open_device(model, variant, loaded, state);
   if (status != TCRT_OK)
@@ -287,10 +299,7 @@ static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_lo
 
 /* ---- contexts ---- */
 
-static void context_close(tcrt_context_t *context) {
-  stream_state_t *state = stream_of(context);
-  if (!state)
-    return;
+static void destroy_objects(tcrt_context_t *context, stream_state_t *state) {
   push(context);
   if (state->stream)
     tcrt_cuda.cuStreamSynchronize(state->stream);
@@ -308,6 +317,15 @@ static void context_close(tcrt_context_t *context) {
   if (state->stream && state->owns_stream)
     tcrt_cuda.cuStreamDestroy(state->stream);
   pop(context);
+}
+
+static void context_close(tcrt_context_t *context) {
+  stream_state_t *state = stream_of(context);
+  if (!state)
+    return;
+  /* What belongs to the driver stays its parent's. */
+  if (!is_forked(device_of(context)))
+    destroy_objects(context, state);
   free(state->launches);
   free(state);
   context->driver_state = NULL;
@@ -425,7 +443,7 @@ static tcrt_status_t no_memory(const tcrt_context_t *context, const char *what, 
 
 static void release(tcrt_context_t *context, void *data, uint64_t bytes) {
   (void)bytes;
-  if (!data)
+  if (!data || is_forked(device_of(context)))
     return;
   push(context);
   /* What is kept may use it; what is under way is waited for by cuMemFree. An error is found again at the next call. */
@@ -435,6 +453,8 @@ static void release(tcrt_context_t *context, void *data, uint64_t bytes) {
 }
 
 static tcrt_status_t synchronize(tcrt_context_t *context) {
+  if (is_forked(device_of(context)))
+    return forked(context);
   push(context);
   tcrt_status_t status = flush(context);
   CUresult error = status == TCRT_OK ? tcrt_cuda.cuStreamSynchronize(stream_of(context)->stream) : CUDA_SUCCESS;
@@ -547,6 +567,8 @@ static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t 
 
 static tcrt_status_t run_begin(tcrt_context_t *context) {
   stream_state_t *state = stream_of(context);
+  if (is_forked(device_of(context)))
+    return forked(context);
   CUresult error = tcrt_cuda.cuCtxPushCurrent(device_of(context)->context);
   if (error != CUDA_SUCCESS)
     return tcrt_cuda_fail(context->model->name, "the start of the run", error);
@@ -569,6 +591,8 @@ static tcrt_status_t run_end(tcrt_context_t *context) {
 }
 
 static tcrt_status_t finish(tcrt_context_t *context) {
+  if (is_forked(device_of(context)))
+    return forked(context);
   stream_state_t *state = stream_of(context);
   push(context);
   CUresult error = tcrt_cuda.cuStreamSynchronize(state->stream);

@@ -14,7 +14,9 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace tc;
@@ -752,4 +754,26 @@ TEST_CASE("a lost GPU is said, by every call from then on") {
     CHECK(says("the GPU is lost to this process"));
     fake::reset(); // as a new process has it
   }
+}
+
+TEST_CASE("a forked process leaves the GPU alone") {
+  Model model(chainSpec());
+  Context context(model);
+  context.run(1000);
+  context.bind(1000);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (!child) { // whose answers are its exit status: Catch2 is the parent's
+    fake::reset();
+    const bool isRefused =
+        tcrt_context_run(context) == TCRT_ERROR_MACHINE &&
+        std::strstr(tcrt_last_error(), "m.bin: error: this process was forked from the one that") != nullptr;
+    tcrt_context_destroy(context);
+    tcrt_model_close(model);
+    _exit(isRefused && fake::calls().empty() ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  context.run(1000);
 }
