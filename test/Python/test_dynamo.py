@@ -8,6 +8,7 @@ TC_TEST_DEVICE=cuda has all of it on a GPU.
 import copy
 import gc
 import logging
+import operator
 import os
 import threading
 
@@ -269,6 +270,28 @@ def test_what_is_not_supported_is_eagers(caplog):
 def test_small_programs():
     check(lambda x: torch.special.bessel_j0(x + 1) * 2, torch.rand(4), least_operators=2)
     assert counters["programs"] == 0
+
+
+@pytest.mark.parametrize("name, more", [("flash", (0.0, True, False)), ("efficient", (None, False, 0.0, True)), ("cudnn", (None, False, 0.0, True, False))])
+def test_attention_of_gpus(name, more):
+    """Operators that only GPUs have: what becomes of their nodes."""
+    from tc_compiler.dynamo.prepare import join_attention
+
+    target = getattr(torch.ops.aten, f"_scaled_dot_product_{name}_attention").default
+    for keys, dropout, uses, is_joined in ((7, 0.0, [0], True), (8, 0.0, [0], False), (7, 0.5, [0], False), (7, 0.0, [0, 1], False)):
+        graph, q, k = torch.fx.Graph(), torch.empty(2, 3, 7, 16, device="meta"), torch.empty(2, 3, keys, 16, device="meta")
+        given = [graph.placeholder(n) for n in "qkv"]
+        for node, value in zip(given, (q, k, k)):
+            node.meta["val"] = value
+        node = graph.call_function(target, (*given, *[dropout if isinstance(m, float) else m for m in more]), {"scale": 0.3})
+        node.meta["val"] = (q, q[..., 0])
+        parts = [graph.call_function(operator.getitem, (node, i)) for i in uses]
+        graph.output(tuple(parts))
+        join_attention(graph)
+        joined = [n for n in graph.nodes if n.target is torch.ops.aten.scaled_dot_product_attention.default]
+        assert bool(joined) is is_joined
+        if is_joined:
+            assert joined[0].args == (*given, None, 0.0, True) and joined[0].kwargs == {"scale": 0.3} and joined[0].meta["val"] is q
 
 
 def test_custom_operators():

@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 
 from ..dtypes import DTYPES
 from . import symbols
+from .prepare import dropout_mask
 
 aten = torch.ops.aten
 
@@ -58,11 +59,6 @@ def is_view(node: fx.Node) -> bool:
     return value.dtype == node.args[0].meta["val"].dtype and value.layout == torch.strided
 
 
-def dropout_mask(like: torch.Tensor, p: float) -> torch.Tensor:
-    """The mask of native_dropout on a CPU: its numbers are those of eager's dropout."""
-    return torch.empty_like(like, dtype=torch.bool).bernoulli_(1.0 - p)
-
-
 # Random operators whose first argument gives a shape alone: they run before it is computed.
 SHAPED = {dropout_mask, aten.rand_like.default, aten.randn_like.default, aten.randint_like.default, aten.randint_like.low_dtype, aten.bernoulli.p}
 
@@ -76,28 +72,6 @@ def _is_random(node: fx.Node) -> bool:
     # Attention and others that leave elements out only if they are asked to.
     given = {**{a.name: a.default_value for a in schema.arguments}, **dict(zip((a.name for a in schema.arguments), node.args)), **node.kwargs}
     return given.get("dropout_p") != 0 and given.get("train", given.get("training")) is not False
-
-
-def split_dropout(graph: fx.Graph) -> None:
-    """Writes native_dropout on CPUs as a mask of random numbers and products, so that all but the mask is compiled."""
-    for node in list(graph.nodes):
-        if node.op != "call_function" or node.target is not aten.native_dropout.default or node.meta["val"][0].device.type != "cpu":
-            continue
-        x, p, train = (list(node.args) + [None])[:3]
-        if train is False:
-            continue
-        value, mask_value = node.meta["val"]
-        with graph.inserting_before(node):
-            mask = graph.call_function(dropout_mask, (x, p))
-            mask.meta = {**node.meta, "val": mask_value}
-            kept = graph.call_function(aten.mul.Tensor, (x, mask))
-            kept.meta = {**node.meta, "val": value}
-            scaled = graph.call_function(aten.mul.Scalar, (kept, 0.0 if p == 1 else 1.0 / (1.0 - p)))
-            scaled.meta = {**node.meta, "val": value}
-        for user in list(node.users):
-            user.replace_all_uses_with((scaled, mask)[user.args[1]])
-            graph.erase_node(user)
-        graph.erase_node(node)
 
 
 def device_of(graph: fx.Graph) -> torch.device:

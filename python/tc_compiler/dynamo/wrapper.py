@@ -20,7 +20,8 @@ from torch.utils._sympy.solve import try_solve
 from .._tcrt import lib
 from . import program as programs
 from . import symbols
-from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager, split_dropout
+from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager
+from .prepare import join_attention, split_dropout
 from .segment import Refused, Segment, compile_program, fit
 
 log = logging.getLogger(__name__.rpartition(".")[0])
@@ -80,6 +81,7 @@ class Wrapper:
 
     def make(self) -> Callable[[list], tuple]:
         split_dropout(self.graph)
+        join_attention(self.graph)
         self.graph.eliminate_dead_code()
         nodes = list(self.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]

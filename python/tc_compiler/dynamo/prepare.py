@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators written as others that say the same, before a graph is cut: more of it can then be compiled."""
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch import fx
+
+from . import symbols
+
+aten = torch.ops.aten
+
+
+def dropout_mask(like: torch.Tensor, p: float) -> torch.Tensor:
+    """The mask of native_dropout on a CPU: its numbers are those of eager's dropout."""
+    return torch.empty_like(like, dtype=torch.bool).bernoulli_(1.0 - p)
+
+
+def split_dropout(graph: fx.Graph) -> None:
+    """Writes native_dropout on CPUs as a mask of random numbers and products, so that all but the mask is compiled."""
+    for node in list(graph.nodes):
+        if node.op != "call_function" or node.target is not aten.native_dropout.default or node.meta["val"][0].device.type != "cpu":
+            continue
+        x, p, train = (list(node.args) + [None])[:3]
+        if train is False:
+            continue
+        value, mask_value = node.meta["val"]
+        with graph.inserting_before(node):
+            mask = graph.call_function(dropout_mask, (x, p))
+            mask.meta = {**node.meta, "val": mask_value}
+            kept = graph.call_function(aten.mul.Tensor, (x, mask))
+            kept.meta = {**node.meta, "val": value}
+            scaled = graph.call_function(aten.mul.Scalar, (kept, 0.0 if p == 1 else 1.0 / (1.0 - p)))
+            scaled.meta = {**node.meta, "val": value}
+        for user in list(node.users):
+            user.replace_all_uses_with((scaled, mask)[user.args[1]])
+            graph.erase_node(user)
+        graph.erase_node(node)
+
+
+# What scaled_dot_product_attention becomes on GPUs, with the number of its mask's argument, and of dropout_p, which is_causal follows.
+_ATTENTION = {
+    aten._scaled_dot_product_flash_attention.default: (None, 3),
+    aten._scaled_dot_product_efficient_attention.default: (3, 5),
+    aten._scaled_dot_product_cudnn_attention.default: (3, 5),
+}
+
+
+def join_attention(graph: fx.Graph) -> None:
+    """Writes attention that only its result is used of, as inference has it, as the operator that it came from: tc has a kernel of its own. What a
+    gradient needs of it, such as states of random numbers, has PyTorch's kernels on both sides."""
+    for node in list(graph.nodes):
+        if node.op != "call_function" or node.target not in _ATTENTION:
+            continue
+        mask_index, dropout_index = _ATTENTION[node.target]
+        defaults = [argument.default_value for argument in node.target._schema.arguments]
+        arguments = [*node.args, *defaults[len(node.args) :]]
+        query, key, value = arguments[:3]
+        dropout_p, is_causal = arguments[dropout_index : dropout_index + 2]
+        is_square = symbols.expression(query.meta["val"].shape[-2]) == symbols.expression(key.meta["val"].shape[-2])
+        users = list(node.users)
+        if dropout_p != 0 or (is_causal and not is_square) or any(u.target is not operator.getitem or u.args[1] != 0 for u in users):
+            continue
+        with graph.inserting_before(node):
+            mask = arguments[mask_index] if mask_index is not None else None
+            joined = graph.call_function(aten.scaled_dot_product_attention.default, (query, key, value, mask, 0.0, is_causal), {"scale": node.kwargs.get("scale")})
+            joined.meta = {**node.meta, "val": node.meta["val"][0]}
+        for user in users:
+            user.replace_all_uses_with(joined)
+            graph.erase_node(user)
+        graph.erase_node(node)
