@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import html
 import json
 import os
@@ -81,6 +82,10 @@ def _values(model, function: int, count: int, get) -> list[Value]:
         has_default = bool(info.flags & lib.TCRT_VALUE_FLAG_DEFAULT)
         values.append(Value(_text(info.name), DTYPES[info.dtype], tuple(shape), kinds[info.kind], has_default, info.inner))
     return values
+
+
+def _close(data: Any, handle: Any) -> None:
+    lib.tcrt_model_close(handle)
 
 
 def _create_context(model: "Artifact", stream: int = 0) -> Any:
@@ -406,14 +411,16 @@ class Artifact:
             raise InvalidError(f'there is no device "{device}"; devices are cpu, cuda and cuda:INDEX')
         options.device, options.device_index = _DEVICES[kind], int(number or 0)
         opened = ffi.new("tcrt_model_t **")
+        data = None
         if isinstance(source, (bytes, bytearray, memoryview)):
-            self.path, self._data = "artifact", ffi.from_buffer(source)
-            status = lib.tcrt_model_open_memory(self._data, len(self._data), b"artifact", options, opened)
+            self.path, data = "artifact", ffi.from_buffer(source)
+            status = lib.tcrt_model_open_memory(data, len(data), b"artifact", options, opened)
         else:
             self.path = os.fspath(source)
             status = lib.tcrt_model_open_file(os.fsencode(self.path), options, opened)
         _check(status)
-        self._model, self._generation = ffi.gc(opened[0], lib.tcrt_model_close), _generation
+        # The bytes must be there until the model is closed, which contexts delay that outlive this object.
+        self._model, self._generation = ffi.gc(opened[0], functools.partial(_close, data)), _generation
         self._threads, self._profiles = threads, profile
         self._state_lock = threading.Lock() if lib.tcrt_model_state_count(self._model) else None
         self._contexts_of_states: dict[int, _Context] = {}

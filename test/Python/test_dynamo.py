@@ -113,7 +113,8 @@ def test_training_of_a_transformer(dynamic):
 
 def test_training_without_operators_of_eager():
     trains(Block, torch.randn(2, 7, 32), options={"fallback": True})
-    assert counters["graphs"] == 2 and counters["programs"] == 2 and counters["eager"] == 1 # the dropout's mask
+    programs, eager = (2, 1) if DEVICE == "cpu" else (5, 4) # the dropout's mask; on GPUs the dropout itself and attention
+    assert counters["graphs"] == 2 and counters["programs"] == programs and counters["eager"] <= eager
 
 
 def test_autocast():
@@ -234,10 +235,10 @@ def test_gradients_with_what_buffers_were_before_their_update():
 
 def test_random_numbers_are_eagers():
     def function(x):
-        a = torch.rand(3, 4) + torch.randn_like(x)
-        b = F.dropout(a.relu(), 0.4) * torch.randint(0, 5, (3, 4))
+        a = torch.rand(3, 4, device=DEVICE) + torch.randn_like(x)
+        b = F.dropout(a.relu(), 0.4) * torch.randint(0, 5, (3, 4), device=DEVICE)
         c = torch.bernoulli(torch.sigmoid(b)) + torch.rand_like(b)
-        return F.rrelu(c, training=True), torch.multinomial(torch.softmax(c, 1), 2), torch.randperm(6)
+        return F.rrelu(c, training=True), torch.multinomial(torch.softmax(c, 1), 2), torch.randperm(6, device=DEVICE)
 
     check(function, torch.randn(3, 4))
 
@@ -331,15 +332,15 @@ def test_sizes_zero_and_one_and_numbers():
         check(lambda x: (x * 2, x.sum(), x.reshape(-1)), torch.randn(shape))
     check(lambda x, n, f: (x * n + f, n + 1, f), torch.randn(3), 4, 0.5)
     check(lambda x: (x + 1, None, 7, x.shape[0]), torch.randn(3))
-    check(lambda x: x * float("inf") + torch.tensor([float("nan"), 1.0, 2.0]), torch.randn(3))
+    check(lambda x: x * float("inf") + torch.tensor([float("nan"), 1.0, 2.0], device=DEVICE), torch.randn(3))
 
 
 def test_dynamic_sizes():
-    compiled = torch.compile(lambda x, y: (torch.cat([x, y]).softmax(0), x[: x.shape[0] // 2] * x.shape[0], torch.arange(x.shape[0] * 2)), backend="tc", dynamic=True, fullgraph=True)
+    compiled = torch.compile(lambda x, y: (torch.cat([x, y]).softmax(0), x[: x.shape[0] // 2] * x.shape[0], torch.arange(x.shape[0] * 2, device=DEVICE)), backend="tc", dynamic=True, fullgraph=True)
     for n, m in ((4, 3), (9, 2), (5, 5), (1, 3), (0, 2), (9, 2)):
         x, y = torch.randn(n, 3), torch.randn(m, 3)
         same(compiled(x, y), (torch.cat([x, y]).softmax(0), x[: n // 2] * n, torch.arange(2 * n)))
-    compiled = torch.compile(lambda n, x: torch.zeros(n) + x, backend="tc", dynamic=True, fullgraph=True)
+    compiled = torch.compile(lambda n, x: torch.zeros(n, device=DEVICE) + x, backend="tc", dynamic=True, fullgraph=True)
     for n in (3, 8, 5):
         same(compiled(n, torch.tensor(2.0)), torch.full((n,), 2.0))
 

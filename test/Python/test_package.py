@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import onnx
@@ -203,6 +204,25 @@ def test_forks(add):
             os._exit(0 if "forked" in str(error) else 2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     np.testing.assert_array_equal(add(x=x, y=x)["z"], 2 * x)
+
+
+def test_bytes_stay_as_long_as_contexts(tmp_path):
+    class Data(bytearray): # which a weak reference can watch
+        pass
+
+    tc.compile(sum_model(), output=tmp_path / "model.bin")
+    data = Data((tmp_path / "model.bin").read_bytes())
+    watch = weakref.ref(data)
+    artifact = tc.load(data)
+    x = np.ones((2, 4), np.float32)
+    artifact(x=x, y=x)
+    context = artifact.main._contexts[0] # as a call on another thread has it
+    del data, artifact
+    gc.collect()
+    assert watch() is not None
+    del context
+    gc.collect()
+    assert watch() is None
 
 
 def test_leaks(add, tmp_path):

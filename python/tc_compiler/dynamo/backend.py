@@ -85,7 +85,13 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
         return compile_graph
 
     return aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
-                        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(module, example_inputs) # fmt: skip
+                        partition_fn=_partition, keep_inference_input_mutations=True)(module, example_inputs) # fmt: skip
+
+
+def _partition(*arguments: Any, **more: Any) -> Any:
+    """Forward and backward graph. States of random numbers that a recomputation needs are saved by value: those of GPUs' generators are then eager's."""
+    with torch._functorch.config.patch(graphsafe_rng_functionalization=False):
+        return min_cut_rematerialization_partition(*arguments, **more)
 
 
 def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[int, torch.Tensor]) -> Callable:
