@@ -37,6 +37,8 @@ constexpr int64_t kBlocksOfWave = 4;
 constexpr int64_t kMostAcross = 32, kLeastAcross = 4;
 // Loads of a thread on their way at once; 16 KiB an SM of them hide the latency of memory.
 constexpr int64_t kUnroll = 8;
+// Loads of a thread where a result has few elements.
+constexpr int64_t kUnrollOfFew = 4;
 // Steps of a thread that are worth a part of their own.
 constexpr int64_t kLeastSteps = 8;
 // Rows of the last dim that gpu.rows takes as well, with a block each, from so many on.
@@ -58,6 +60,9 @@ struct Rows : Reduction {
       full[dim] = llvm::is_contained(op.getDims(), int64_t(dim)) ? within[inner++] : at[kept++];
     return full;
   }
+
+  /// Whether the reduced dims are the last ones, of which gpu.rows takes many.
+  bool areRows() const { return op.getDims().front() == int64_t(sizes.size() - reduced.size()); }
 
   const Epilogue &epilogue;
   Type accumulator;
@@ -93,13 +98,18 @@ public:
       tasks *= int64_t(llvm::divideCeil(columns, params.across * rows.lanes));
       steps = llvm::divideCeil(count, kBlock / params.across);
     } else {
-      if (tasks >= kManyRows)
+      if (rows.areRows() && tasks >= kManyRows)
         return failure();
-      steps = llvm::divideCeil(count, kBlock * rows.lanes);
+      // Small blocks for few elements, of which each thread has some.
+      params.block = std::clamp<int64_t>(
+          int64_t(llvm::PowerOf2Ceil(std::max<int64_t>(llvm::divideCeil(count, kUnrollOfFew * rows.lanes), 1))),
+          machine::kWarpThreads, kBlock);
+      steps = llvm::divideCeil(count, params.block * rows.lanes);
+      params.unroll = std::min(kUnroll, int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(steps, 1)))));
     }
     const int64_t wave = kBlocksOfWave * machine::getDefaultGpu(region.getContext()).getMultiprocessors();
     params.parts = std::clamp<int64_t>(std::min(wave / std::max<int64_t>(tasks, 1), steps / kLeastSteps), 1, wave);
-    if (!rows.keepsLast && params.parts == 1)
+    if (rows.areRows() && params.parts == 1)
       return failure();
     return params.get(region.getContext());
   }

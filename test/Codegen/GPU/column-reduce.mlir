@@ -56,6 +56,17 @@ func.func @channels(%x: !dynamic) -> tensor<96xf32> {
   return %r : tensor<96xf32>
 }
 
+// Results enough for a block each, of few elements: a warp takes one.
+// SCHEDULE-LABEL: func.func @many
+// SCHEDULE: #kernel.gpu.column_reduce<block = 32>
+func.func @many(%x: tensor<8x512x4xf32>) -> tensor<512xf32> {
+  %r = kernel.region(%a = %x : tensor<8x512x4xf32>) -> (tensor<512xf32>) {
+    %s = prim.reduce sum %a [0, 2] : tensor<8x512x4xf32> -> tensor<512xf32>
+    kernel.yield %s : tensor<512xf32>
+  }
+  return %r : tensor<512xf32>
+}
+
 // Rows enough for a block each.
 // SCHEDULE-LABEL: func.func @rows
 // SCHEDULE: #kernel.gpu.rows<
