@@ -364,9 +364,12 @@ LogicalResult batchNorm(NodeContext &ctx) {
   SmallVector<int64_t> dims{0};
   for (int64_t i = 2; i < int64_t(sizes.size()); ++i)
     dims.push_back(i);
-  NormGradients n = emitNormGradients(b, *fg, b.convert(*x, wide), *fm, *fr, *fw, dims);
+  // The weight is the same wherever is summed: without it the sums are those of the other gradients, too.
+  NormGradients n = emitNormGradients(b, *fg, b.convert(*x, wide), *fm, *fr, Value(), dims);
   // Statistics that were not computed from the input do not depend on it.
-  Value input = isTraining ? n.input : b.mul(*fw ? b.mul(*fg, *fw) : *fg, *fr);
+  Value input = isTraining ? n.input : b.mul(*fg, *fr);
+  if (*fw)
+    input = b.mul(input, *fw);
   if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(input, type))))
     return failure();
   Type own = c.tensor("weight") ? b.elementOf(c.tensor("weight")) : type;
