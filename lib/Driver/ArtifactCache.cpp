@@ -79,6 +79,7 @@ std::string findWhyNot(const CompileRequest &request) {
                                                       {"--debug-dir", !request.debugDir.empty()},
                                                       {"--print-ir-after", !request.printIrAfter.empty()},
                                                       {"--quantized-model", !request.quantizedModel.empty()},
+                                                      {"--chosen-precision", !request.chosenPrecision.empty()},
                                                       {"no -o", request.output.empty()}};
   for (auto [option, given] : lookInside)
     if (given)
@@ -105,10 +106,11 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, disabled, stopAfter,
                mode, tuningDb, tuningMachine, tuningThreads, precision, nodePrecisions, quantize, calibrate,
-               calibrateMethod, quantizeExclude, quantizeBudget, quantizedModel, compileTo, stopAtPhase, explain,
-               explainFile, debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify, externalWeights,
-               allowLibs, checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead, maxMemory,
-               maxMemoryBytes, maxTime, maxSeconds, cacheDir, cacheSizeBytes, commandLine, executable] = request;
+               calibrateMethod, quantizeExclude, quantizeBudget, quantizedModel, chosenPrecision, compileTo,
+               stopAtPhase, explain, explainFile, debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify,
+               externalWeights, allowLibs, checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead,
+               maxMemory, maxMemoryBytes, maxTime, maxSeconds, cacheDir, cacheSizeBytes, commandLine, executable] =
+      request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)

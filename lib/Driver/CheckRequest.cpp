@@ -9,6 +9,7 @@
 #include "CheckSizes.h"
 #include "DepFile.h"
 #include "Ranges.h"
+#include "tc/Dialect/Prim/Transforms/PrecisionSwitch.h"
 #include "tc/Support/Logging.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -89,6 +90,26 @@ void Compiler::warnOfIdleOptions() {
   }
 }
 
+bool CompileRequest::choosesPrecision() const { return StringRef(precision).split(':').first == "auto"; }
+
+std::optional<double> CompileRequest::getPrecisionBudget() const {
+  double budget;
+  if (!choosesPrecision() || StringRef(precision).split(':').second.getAsDouble(budget) || !(budget > 0 && budget < 1))
+    return std::nullopt;
+  return budget;
+}
+
+/// That a file which is written, too, is the model or the output; empty: neither.
+static std::string findReplaced(const CompileRequest &request, const std::string &option, const std::string &path) {
+  for (const std::string &file : {request.model, request.output}) {
+    bool same = false;
+    if (!path.empty() && (path == file || (!llvm::sys::fs::equivalent(path, file, same) && same)))
+      return option + " " + path + " would replace " + (file == request.model ? "the model" : "the output itself") +
+             "; give another file";
+  }
+  return "";
+}
+
 /// What is wrong with the options of --quantize, which need each other.
 static std::string findQuantizeError(const CompileRequest &request) {
   const std::pair<const char *, bool> others[] = {{"--calibrate", !request.calibrate.empty()},
@@ -97,9 +118,12 @@ static std::string findQuantizeError(const CompileRequest &request) {
                                                   {"--quantize-budget", request.quantizeBudget.has_value()},
                                                   {"--quantized-model", !request.quantizedModel.empty()}};
   if (request.quantize.empty()) {
-    for (auto [option, given] : others)
-      if (given)
-        return std::string(option) + " belongs to --quantize int8; add that, or leave the option out";
+    for (auto [option, given] : others) {
+      const bool isData = option == StringRef("--calibrate");
+      if (given && !(isData && request.choosesPrecision()))
+        return std::string(option) + " belongs to --quantize int8" +
+               (isData ? " or --precision auto:R; add one" : "; add that") + ", or leave the option out";
+    }
     return "";
   }
   if (request.quantize != "int8")
@@ -112,14 +136,28 @@ static std::string findQuantizeError(const CompileRequest &request) {
   if (request.quantizeBudget && !(*request.quantizeBudget > 0))
     return "--quantize-budget is the error allowed, relative to the largest value of an output, such as 0.02; give one "
            "above 0";
-  for (const std::string &file : {request.model, request.output}) {
-    bool same = false;
-    if (!request.quantizedModel.empty() &&
-        (request.quantizedModel == file || (!llvm::sys::fs::equivalent(request.quantizedModel, file, same) && same)))
-      return "--quantized-model " + request.quantizedModel + " would replace " +
-             (file == request.model ? "the model" : "the output itself") + "; give another file";
-  }
-  return "";
+  return findReplaced(request, "--quantized-model", request.quantizedModel);
+}
+
+static bool isPrecision(StringRef text) { return prim::parseRounding(text).has_value(); }
+
+static std::string findPrecisionError(const CompileRequest &request) {
+  const std::string given = "--precision " + request.precision;
+  if (request.choosesPrecision() && !request.getPrecisionBudget())
+    return given +
+           " lacks the error allowed, relative to the largest value of an output, above 0 and below 1; give one "
+           "such as auto:0.005";
+  if (!request.choosesPrecision() && !isPrecision(request.precision))
+    return given + " is not known; known: f32, tf32, bf16, f16, auto:R";
+  for (StringRef text : request.nodePrecisions)
+    if (auto [pattern, type] = text.rsplit('='); pattern.empty() || !isPrecision(type))
+      return "--precision " + text.str() + (pattern.empty() ? " names no node" : " is not known") +
+             "; after the node or pattern comes = and f32, tf32, bf16 or f16";
+  if (request.choosesPrecision() && !request.quantize.empty())
+    return given + " and --quantize both choose by the error of outputs; give one of them";
+  if (!request.choosesPrecision() && !request.chosenPrecision.empty())
+    return "--chosen-precision belongs to --precision auto:R; add that, or leave the option out";
+  return findReplaced(request, "--chosen-precision", request.chosenPrecision);
 }
 
 /// Says what cannot be done before anything is done.
@@ -142,13 +180,8 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
     return wrong("--tuning-machine names records of --tuning-db, and measuring gives those of this machine only; " +
                  std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
-  auto isPrecision = [](StringRef text) { return llvm::is_contained({"f32", "tf32", "bf16", "f16"}, text); };
-  if (!isPrecision(request.precision))
-    return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
-  for (StringRef text : request.nodePrecisions)
-    if (auto [pattern, type] = text.rsplit('='); pattern.empty() || !isPrecision(type))
-      return wrong("--precision " + text.str() + (pattern.empty() ? " names no node" : " is not known") +
-                   "; after the node or pattern comes = and f32, tf32, bf16 or f16");
+  if (std::string sentence = findPrecisionError(request); !sentence.empty())
+    return wrong(sentence);
   if (std::string sentence = findQuantizeError(request); !sentence.empty())
     return wrong(sentence);
   if (request.verify && (request.output.empty() || request.stopAtPhase))

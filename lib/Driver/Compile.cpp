@@ -339,10 +339,14 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   assemble.jobs = request.jobs;
   // Of a module that an earlier tc-compile left, too.
   const bool checksBounds = !modules.empty() && (*modules.front())->hasAttr(kCheckBoundsAttr);
-  assemble.flags = describeFlags(request, checksBounds);
+  // As what --precision auto chose says it: tc-refit searches no more.
+  CompileRequest chosen = request;
+  chosen.precision = precision.type;
+  chosen.nodePrecisions = precision.ofNodes;
+  assemble.flags = describeFlags(chosen, checksBounds);
   if (request.mode != "default" && isFor(machine::TargetKind::Cuda))
     assemble.graphs = StringRef(request.mode).ends_with("no-cudagraphs") ? TCRT_GRAPHS_OFF : TCRT_GRAPHS_AT_ONCE;
-  assemble.options = describeOptions(request, isTuned);
+  assemble.options = describeOptions(chosen, isTuned);
   hashing.reset();
   assemble.sourceHash = modelHash.empty() ? hashModel(request.model) : modelHash;
   artifact::ArtifactSpec spec;
@@ -475,8 +479,7 @@ int Compiler::compile() {
   options.customOps = ArrayRef<std::string>(request.customOps);
   options.allowHostOps = request.allowHostOps;
   options.checkBounds = request.checkBounds;
-  options.precision = request.precision;
-  options.nodePrecisions = ArrayRef<std::string>(request.nodePrecisions);
+  setPrecision({request.choosesPrecision() ? "f32" : request.precision, request.nodePrecisions});
   options.disabled = ArrayRef<std::string>(request.disabled);
   options.jobs = jobs;
   options.debugDir = request.debugDir;
@@ -521,9 +524,12 @@ int Compiler::compile() {
           }))})
       if (!sentence.empty())
         return fail(kWrongUse, request.model + ": error: " + sentence);
-  if (from == Phase::Import)
+  if (from == Phase::Import) {
     if (int code = quantize(**module))
       return code;
+    if (int code = choosePrecision(**module))
+      return code;
+  }
   if (request.checkBounds)
     (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));
   if (!isMlir)

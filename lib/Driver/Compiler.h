@@ -2,7 +2,7 @@
 //
 // What tc::driver::compile does, by an object of its own: Compile.cpp has the phases and what is written,
 // CheckRequest.cpp what is refused before, Trials.cpp what the compiler runs itself, to measure and to verify,
-// Quantize.cpp what it learns from calibration data.
+// Quantize.cpp and ChoosePrecision.cpp what it learns from calibration data, by Trial.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -17,6 +17,7 @@
 #include "Limits.h"
 #include "RunArtifact.h"
 #include "SummaryText.h"
+#include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Driver/Assemble.h"
@@ -36,7 +37,11 @@
 
 namespace tc::driver {
 
-struct CalibrationArray;
+/// How products of f32 are computed, as --precision says it: of all nodes, and NODE=TYPE.
+struct ProductPrecision {
+  std::string type;
+  std::vector<std::string> ofNodes;
+};
 
 /// Shares of the phases in the time of a compile, in percent, for the progress bar: inception_v3 takes 1, 1, 0, 0, 7,
 /// 2, 82 and 6 of these, small models 3, 0, 1, 0, 6, 2, 88 and 0. What measures schedules takes many times as long.
@@ -90,11 +95,17 @@ private:
   llvm::Expected<std::vector<prim::Tensor>> runProbe(mlir::ModuleOp probe, const std::string &variant,
                                                      llvm::ArrayRef<prim::Tensor> inputs);
   struct Trial;
+  class PrecisionSearch;
   int quantize(mlir::ModuleOp module);
-  llvm::Expected<std::unique_ptr<Trial>> buildTrial(mlir::ModuleOp graph);
-  llvm::Error forEachRun(llvm::ArrayRef<Trial *> trials, llvm::ArrayRef<prim::Tensor> defaults,
-                         const std::vector<std::vector<CalibrationArray>> &runs,
+  int choosePrecision(mlir::ModuleOp module);
+  /// `atPrim`: changes the function at the end of phase prim, or refuses it.
+  llvm::Expected<std::unique_ptr<Trial>> buildTrial(mlir::ModuleOp graph, const ProductPrecision &products,
+                                                    llvm::function_ref<bool(mlir::func::FuncOp)> atPrim = nullptr);
+  int readCalibration(graph::FuncOp main, llvm::ArrayRef<mlir::Type> types, llvm::StringRef option,
+                      std::vector<prim::Tensor> &defaults, std::vector<std::vector<prim::Tensor>> &runs);
+  llvm::Error forEachRun(llvm::ArrayRef<Trial *> trials, const std::vector<std::vector<prim::Tensor>> &runs,
                          llvm::function_ref<void(llvm::ArrayRef<std::vector<prim::Tensor>>)> with);
+  void setPrecision(const ProductPrecision &products);
   bool runPasses(mlir::ModuleOp module, llvm::function_ref<void(mlir::PassManager &)> build);
   void report(mlir::Diagnostic &diagnostic);
   int internalError(llvm::StringRef what);
@@ -121,6 +132,7 @@ private:
   llvm::SmallVector<machine::CpuAttr> cpus;       ///< the best last, as passes take them
   llvm::SmallVector<machine::GpuAttr> gpus;
   PhaseOptions options;
+  ProductPrecision precision; ///< that of `options`
   Explanation explanation;
   mlir::OwningOpRef<mlir::ModuleOp> reference; ///< the module at the end of phase prim, for --verify
   std::optional<DebugFolder> folder;

@@ -318,6 +318,8 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
     object["host_calls"] = std::move(calls);
   if (!quantization.empty())
     object["quantization"] = Object(quantization);
+  if (!precision.empty())
+    object["precision"] = Object(precision);
   if (report.unsupported.empty())
     object["totals"] = Object(totals);
   if (launches >= 0) {
@@ -459,6 +461,18 @@ static void printCudaGraphs(llvm::raw_ostream &stream, const Object &graphs) {
   print("ended_by", "ended by ");
 }
 
+/// What --quantize and --precision auto keep within a budget.
+static void printOutputErrors(llvm::raw_ostream &stream, const Object &all) {
+  for (const llvm::json::Value &value : *all.getArray("outputs")) {
+    const Object &output = *value.getAsObject();
+    stream << "  output " << *output.getString("output")
+           << llvm::formatv(": {0:e1} of its largest value", output.getNumber("error").value_or(0));
+    if (auto budget = all.getNumber("budget"))
+      stream << llvm::formatv(", allowed {0:e1}", *budget);
+    stream << "\n";
+  }
+}
+
 static void printQuantization(llvm::raw_ostream &stream, const Object &all) {
   if (all.empty())
     return;
@@ -482,13 +496,26 @@ static void printQuantization(llvm::raw_ostream &stream, const Object &all) {
       stream << "; stays f32: " << *reason;
     stream << "\n";
   }
-  for (const llvm::json::Value &value : *all.getArray("outputs")) {
-    const Object &output = *value.getAsObject();
-    stream << "  output " << *output.getString("output") << ": " << error(output, "error") << " of its largest value";
-    if (auto budget = all.getNumber("budget"))
-      stream << llvm::formatv(", allowed {0:e1}", *budget);
+  printOutputErrors(stream, all);
+}
+
+static void printPrecision(llvm::raw_ostream &stream, const Object &all) {
+  if (all.empty())
+    return;
+  const int64_t runs = *all.getInteger("runs");
+  stream << "precision by the error of outputs in " << runs << (runs == 1 ? " run" : " runs") << " of "
+         << (*all.getString("data") == "random" ? "random inputs" : "calibration")
+         << "\n  errors of nodes are of outputs, with all else in f32\n";
+  for (const llvm::json::Value &value : *all.getArray("nodes")) {
+    const Object &node = *value.getAsObject();
+    stream << "  " << joinSome(toStrings(node.getArray("nodes")), 3) << ": " << *node.getString("type");
+    if (auto alone = node.getNumber("error_alone"))
+      stream << llvm::formatv(", {0:e1} alone", *alone);
+    if (auto reason = node.getString("reason"))
+      stream << "; " << *reason;
     stream << "\n";
   }
+  printOutputErrors(stream, all);
 }
 
 std::string driver::Explanation::toText(llvm::StringRef model) const {
@@ -522,6 +549,7 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
       printKernel(stream, *value.getAsObject(), number, std::exchange(count, 0));
   }
   printQuantization(stream, quantization);
+  printPrecision(stream, precision);
   stream << "totals\n  kernels: ";
   if (const llvm::json::Value *distinct = totals.get("kernels"))
     stream << plural(*distinct->getAsInteger(), "kernel", "kernels") << " in " << plural(launches, "launch", "launches")

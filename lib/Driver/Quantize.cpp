@@ -8,146 +8,31 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CalibrationData.h"
-#include "Compiler.h"
 #include "InnerOutputs.h"
 #include "QuantizeGraph.h"
+#include "Trial.h"
 
-#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Graph/Transforms/Passes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
-#include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Frontend/ONNX.h"
 #include "tc/Support/Logging.h"
 #include "tc/Support/NodePattern.h"
 #include "tc/Support/Suggest.h"
 
-#include "llvm/ADT/ScopeExit.h"
-
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::driver;
 
-/// A graph that was compiled to be run here.
-struct Compiler::Trial {
-  std::string bytes;
-  SmallVector<Type> arguments, results;
-  std::vector<prim::Tensor> defaults; ///< of arguments that need not be given
-  std::optional<OpenedArtifact> opened;
-};
-
 namespace {
-
-using Run = std::vector<CalibrationArray>;
-
-/// Sums over all runs of how far values are from what they are in f32.
-struct Difference {
-  double squares = 0, ofAll = 0, largest = 0, ofLargest = 0;
-
-  void add(const prim::Tensor &is, const prim::Tensor &should) {
-    const std::vector<double> a = toNumbers(is), b = toNumbers(should);
-    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-      if (std::isfinite(b[i])) {
-        ofAll += b[i] * b[i];
-        ofLargest = std::max(ofLargest, std::abs(b[i]));
-      }
-      // Infinities and NaN are right where they are in f32, too.
-      if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
-        continue;
-      const double error = std::abs(a[i] - b[i]);
-      if (std::isfinite(error)) {
-        squares += error * error;
-        largest = std::max(largest, error);
-      } else {
-        isLike = false;
-      }
-    }
-    isLike &= a.size() == b.size();
-  }
-  /// Root of the mean of squares, relative to that of the values.
-  double ofMean() const { return squares == 0 ? 0 : std::sqrt(squares / std::max(ofAll, 1e-300)); }
-  /// The largest error, relative to the largest value.
-  double ofMost() const {
-    constexpr double kNotAlike = 1e30;
-    return !isLike ? kNotAlike : largest == 0 ? 0 : std::min(largest / std::max(ofLargest, 1e-300), kNotAlike);
-  }
-
-private:
-  static std::vector<double> toNumbers(const prim::Tensor &tensor) {
-    if (isa<FloatType>(tensor.elementType))
-      return prim::toDoubles(tensor);
-    if (!isa<IntegerType>(tensor.elementType))
-      return {};
-    const std::vector<int64_t> ints = prim::toInts(tensor);
-    return std::vector<double>(ints.begin(), ints.end());
-  }
-  bool isLike = true; ///< in sizes, which may follow from values, and in what is not finite
-};
 
 ArrayRef<float> asFloats(const prim::Tensor &tensor) {
   return {reinterpret_cast<const float *>(tensor.bytes.get()), size_t(tensor.numElements())};
 }
 
-std::string shortNumber(double value) { return llvm::formatv("{0:e1}", value).str(); }
-
 } // namespace
-
-/// The artifact of a graph for this machine; null with failures where the phases refuse it.
-llvm::Expected<std::unique_ptr<Compiler::Trial>> Compiler::buildTrial(ModuleOp graph) {
-  auto trial = std::make_unique<Trial>();
-  llvm::Expected<machine::CpuAttr> cpu = machine::parseCpu(graph.getContext(), "native");
-  if (!cpu)
-    return cpu.takeError();
-  const std::string variant = cpu->getName().str(), precision = options.precision;
-  setTarget(machine::TargetKind::Cpu);
-  options.precision = "f32";
-  auto restore = llvm::make_scope_exit([&] { options.precision = precision; });
-  PhaseOptions ofTrial;
-  ofTrial.copyOptionValuesFrom(options);
-  quiet = true;
-  const bool isPrim = runPasses(graph, [&](PassManager &m) { buildPhasePipeline(Phase::Prim, m, ofTrial); });
-  quiet = false;
-  if (!isPrim)
-    return nullptr;
-  func::FuncOp main = getFunctions(graph).front();
-  llvm::append_range(trial->arguments, main.getArgumentTypes());
-  llvm::append_range(trial->results, main.getResultTypes());
-  llvm::Expected<std::string> bytes = buildProbe(graph, Phase::Fuse, variant);
-  if (!bytes)
-    return bytes.takeError();
-  trial->bytes = std::move(*bytes);
-  llvm::Expected<OpenedArtifact> opened = OpenedArtifact::openMemory(trial->bytes, request.model, variant, false);
-  if (!opened)
-    return opened.takeError();
-  trial->opened.emplace(std::move(*opened));
-  return std::move(trial);
-}
-
-/// Calls `with` with the outputs of each trial for each run.
-llvm::Error Compiler::forEachRun(ArrayRef<Trial *> trials, ArrayRef<prim::Tensor> defaults,
-                                 const std::vector<std::vector<CalibrationArray>> &runs,
-                                 llvm::function_ref<void(ArrayRef<std::vector<prim::Tensor>>)> with) {
-  for (const Run &run : runs) {
-    std::vector<prim::Tensor> inputs;
-    for (auto [i, array] : llvm::enumerate(run))
-      inputs.push_back(array.bytes
-                           ? prim::Tensor{getElementTypeOrSelf(trials.front()->arguments[i]),
-                                          SmallVector<int64_t>(array.dims.begin(), array.dims.end()), array.bytes}
-                           : defaults[i]);
-    std::vector<std::vector<prim::Tensor>> outputs;
-    for (Trial *trial : trials) {
-      auto results = trial->opened->run(inputs, trial->results);
-      if (!results)
-        return results.takeError();
-      outputs.push_back(std::move(*results));
-    }
-    with(outputs);
-  }
-  return llvm::Error::success();
-}
 
 /// Which products patterns of --quantize-exclude name; a sentence where one names none.
 static std::string exclude(ProductGraph &graph, ArrayRef<std::string> patterns, std::vector<std::string> &reasons) {
@@ -209,7 +94,7 @@ int Compiler::quantize(ModuleOp module) {
     OwningOpRef<ModuleOp> copy(module.clone());
     ProductGraph ofCopy(findMain(*copy));
     change(ofCopy);
-    return buildTrial(*copy);
+    return buildTrial(*copy, {"f32", request.nodePrecisions});
   };
   auto addResults = [&](ProductGraph &copy, std::vector<Value> outputs) {
     for (Product &product : copy.products)
@@ -222,34 +107,17 @@ int Compiler::quantize(ModuleOp module) {
     return failedTrial(floats.takeError());
   if (!*floats)
     return kDone; // phase prim says why
-  std::vector<CalibrationInput> inputs;
   std::vector<prim::Tensor> defaults;
-  for (auto [i, type] : llvm::enumerate((*floats)->arguments)) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || base::getDtype(tensor.getElementType()) == TCRT_DTYPE_INVALID)
-      return wrong("--quantize takes models whose inputs are tensors of numbers, and input " + Twine(i) + " is none");
-    CalibrationInput &input = inputs.emplace_back();
-    input.name = main.getArgName(i).str();
-    input.dtype = base::getDtype(tensor.getElementType());
-    for (AffineExpr size : prim::getSizes(type))
-      input.dims.push_back(prim::getConstantSize(size).value_or(-1));
-    std::optional<prim::Tensor> value;
-    if (TypedAttr attr = main.getArgDefault(i))
-      value = prim::fromAttribute(attr);
-    input.hasDefault = value.has_value();
-    defaults.push_back(value.value_or(prim::Tensor()));
-  }
-  std::vector<Run> runs;
-  for (const std::string &path : request.calibrate)
-    if (std::string sentence = readCalibrationData(path, inputs, runs); !sentence.empty())
-      return fail(kWrongUse, sentence);
+  std::vector<TrialInputs> runs;
+  if (int code = readCalibration(main, (*floats)->arguments, "--quantize", defaults, runs))
+    return code;
   const RangeRule rule = *parseRangeRule(request.calibrateMethod);
   std::vector<SeenRange> ranges(values);
   std::vector<bool> isFloat(values, true);
   for (bool again : {false, true}) {
     if (again && rule.kind == RangeRule::MinMax)
       break;
-    llvm::Error error = forEachRun({floats->get()}, defaults, runs, [&](auto outputs) {
+    llvm::Error error = forEachRun({floats->get()}, runs, [&](auto outputs) {
       for (size_t i = 0; i < values; ++i) {
         const prim::Tensor &tensor = outputs[0][own + i];
         isFloat[i] = isFloat[i] && tensor.elementType.isF32();
@@ -287,7 +155,7 @@ int Compiler::quantize(ModuleOp module) {
       return failedTrial(twins.takeError());
     if (!*twins)
       return failedPasses("the products with bytes are refused");
-    llvm::Error error = forEachRun({floats->get(), twins->get()}, defaults, runs, [&](auto outputs) {
+    llvm::Error error = forEachRun({floats->get(), twins->get()}, runs, [&](auto outputs) {
       for (auto [number, i] : llvm::enumerate(which.set_bits()))
         alone[i].add(outputs[1][number], outputs[0][own + values + i]);
     });
@@ -307,7 +175,7 @@ int Compiler::quantize(ModuleOp module) {
       return llvm::createStringError(failures.empty() ? "the quantised graph is refused" : failures.front().second);
     inModel.assign(count, {});
     ofOutputs.assign(own, {});
-    llvm::Error error = forEachRun({floats->get(), trial->get()}, defaults, runs, [&](auto outputs) {
+    llvm::Error error = forEachRun({floats->get(), trial->get()}, runs, [&](auto outputs) {
       for (size_t i = 0; i < own; ++i)
         ofOutputs[i].add(outputs[1][i], outputs[0][i]);
       for (size_t i = 0; i < count; ++i)
@@ -329,45 +197,22 @@ int Compiler::quantize(ModuleOp module) {
       which.reset(i);
     return measure();
   };
-  size_t left = 0;
-  llvm::Expected<double> error = leaveOut(0);
-  if (error && request.quantizeBudget && *error > *request.quantizeBudget) {
-    const double budget = *request.quantizeBudget, ofAll = *error;
-    // The fewest are between `tooFew` and `left`.
-    size_t tooFew = 0;
-    for (left = 1; left < order.size(); left = std::min(2 * left, order.size())) {
-      error = leaveOut(left);
-      if (!error || *error <= budget)
-        break;
-      tooFew = left;
-    }
-    if (error && left == order.size() && tooFew + 1 < left && *error > budget) {
-      // Only the cheapest may be left.
-      left = order.size() - 1;
-      error = leaveOut(left);
-    }
-    if (error && *error > budget)
-      return wrong("--quantize-budget " + shortNumber(budget) + " cannot be kept: the outputs differ by " +
-                   shortNumber(ofAll) + " of their largest value with all products quantised, and by " +
-                   shortNumber(*error) + " with only the last of them, \"" +
-                   graph.products[order.back()].node.getNodeName() +
-                   "\"; allow more, try another --calibrate-method, or leave --quantize out");
-    while (error && left - tooFew > 1) {
-      const size_t middle = tooFew + (left - tooFew) / 2;
-      error = leaveOut(middle);
-      if (error)
-        (*error <= budget ? left : tooFew) = middle;
-    }
-    if (error)
-      error = leaveOut(left);
-    for (size_t i : ArrayRef(order).take_front(left))
-      reasons[i] = "--quantize-budget " + shortNumber(budget) + ", which its error would exceed";
-  }
-  if (!error)
-    return failedTrial(error.takeError());
+  // One product at least is to be in bytes.
+  const double budget = request.quantizeBudget.value_or(std::numeric_limits<double>::infinity());
+  llvm::Expected<BudgetSearch> search = findFewest(order.size() - 1, budget, leaveOut);
+  if (!search)
+    return failedTrial(search.takeError());
+  if (!search->isKept)
+    return wrong("--quantize-budget " + shortNumber(budget) + " cannot be kept: the outputs differ by " +
+                 shortNumber(search->ofNone) + " of their largest value with all products quantised, and by " +
+                 shortNumber(search->error) + " with only the last of them, \"" +
+                 graph.products[order.back()].node.getNodeName() +
+                 "\"; allow more, try another --calibrate-method, or leave --quantize out");
+  for (size_t i : ArrayRef(order).take_front(search->left))
+    reasons[i] = "--quantize-budget " + shortNumber(budget) + ", which its error would exceed";
 
   // What was decided.
-  llvm::json::Array nodes, outputs;
+  llvm::json::Array nodes;
   for (auto [i, product] : llvm::enumerate(graph.products)) {
     llvm::json::Object node{{"node", llvm::json::fixUTF8(product.node.getNodeName())},
                             {"type", llvm::json::fixUTF8(product.node.getOpType())},
@@ -395,17 +240,13 @@ int Compiler::quantize(ModuleOp module) {
     }
     nodes.push_back(std::move(node));
   }
-  for (size_t i = 0; i < own; ++i)
-    outputs.push_back(llvm::json::Object{{"output", llvm::json::fixUTF8(main.getResultName(i))},
-                                         {"error", ofOutputs[i].ofMost()},
-                                         {"error_mean", ofOutputs[i].ofMean()}});
   explanation.quantization = llvm::json::Object{{"type", request.quantize},
                                                 {"method", request.calibrateMethod},
                                                 {"runs", int64_t(runs.size())},
                                                 {"quantized", int64_t(which.count())},
-                                                {"error", *error},
+                                                {"error", search->error},
                                                 {"nodes", std::move(nodes)},
-                                                {"outputs", std::move(outputs)}};
+                                                {"outputs", describeOutputs(main, ofOutputs)}};
   if (request.quantizeBudget)
     explanation.quantization["budget"] = *request.quantizeBudget;
   quantizeProducts(graph, scales, which);
@@ -415,7 +256,7 @@ int Compiler::quantize(ModuleOp module) {
   if (!request.quiet)
     fail(kDone, request.model + ": note: " + Twine(which.count()) + " of " + Twine(count) + " products in bytes; in " +
                     Twine(runs.size()) + (runs.size() == 1 ? " run" : " runs") +
-                    " of calibration the outputs differ from f32 by at most " + shortNumber(*error) +
+                    " of calibration the outputs differ from f32 by at most " + shortNumber(search->error) +
                     " of their largest value");
   if (request.quantizedModel.empty())
     return kDone;

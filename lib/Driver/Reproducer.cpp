@@ -125,7 +125,8 @@ void tc::driver::installCrashHandler() {
   install_bad_alloc_error_handler(onBadAllocation);
 }
 
-Reproducer::Reproducer(const CompileRequest &request) : request(request) {
+Reproducer::Reproducer(const CompileRequest &request)
+    : request(request), precision(request.precision), nodePrecisions(request.nodePrecisions) {
   SmallString<128> file(request.debugDir);
   if (!request.debugDir.empty())
     sys::path::append(file, "reproducer.mlir");
@@ -144,6 +145,11 @@ Reproducer::~Reproducer() { active = nullptr; }
 
 void Reproducer::setTarget(machine::TargetKind kind) { target = kind; }
 
+void Reproducer::setPrecision(const std::string &type, const std::vector<std::string> &ofNodes) {
+  precision = type;
+  nodePrecisions = ofNodes;
+}
+
 // Everything that a signal handler needs is made here.
 void Reproducer::setPhase(Phase phase) {
   canWrite = false;
@@ -159,12 +165,12 @@ void Reproducer::setPhase(Phase phase) {
               "; allow more time" + (request.verify ? ", leave --verify out" : "") + ", or compile a smaller model\n";
   if (phase == Phase::Import || request.executable.empty())
     return;
-  command = {"tc-compile", request.model, "-o", path, "--precision", request.precision};
+  command = {"tc-compile", request.model, "-o", path, "--precision", precision};
   auto add = [&](StringRef option, ArrayRef<std::string> values) {
     for (const std::string &value : values)
       command.insert(command.end(), {option.str(), value});
   };
-  for (const std::string &text : request.nodePrecisions)
+  for (const std::string &text : nodePrecisions)
     command.push_back("--precision=" + text);
   add("--target", {machine::stringifyTargetKind(target).str()});
   if (target == machine::TargetKind::Cuda)

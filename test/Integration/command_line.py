@@ -395,6 +395,8 @@ USE = {
     "tuning_db_not_there": ["--tuning-db", "db.json"],
     "tuning_db_in_no_folder": ["--tuning-db", "nowhere/db.json", "--mode", "max-autotune"],
     "unknown_precision": ["--precision", "f33"],
+    "precision_auto_without_error": ["--precision", "auto"],
+    "chosen_precision_alone": ["--chosen-precision", "c.json"],
     "unknown_phase": ["--compile-to=nowhere"],
     "unknown_dim": ["--dim", "batch=4"],
     "malformed_dim": ["--dim", "batch"],

@@ -85,6 +85,7 @@ static int checkSeveral(const CompileRequest &request, llvm::raw_ostream &errors
   const std::pair<const char *, bool> ofOne[] = {{"--explain", request.explain},
                                                  {"--debug-dir", !request.debugDir.empty()},
                                                  {"--quantized-model", !request.quantizedModel.empty()},
+                                                 {"--chosen-precision", !request.chosenPrecision.empty()},
                                                  {"--depfile", !request.depFile.empty()}};
   for (auto [option, given] : ofOne)
     if (given)

@@ -151,12 +151,18 @@ int main(int argc, char **argv) {
   });
   list(option->type_name("[NODE=]TYPE")->group(numbers));
   app.setChoices(option, "of f32 products, or of those of some nodes (/layer3/*=f32): ",
-                 {"f32 (default)", "tf32 (GPUs)", "bf16 (sums of f32)", "f16 (constants)"});
+                 {"f32 (default)", "tf32 (GPUs)", "bf16 (sums of f32)", "f16 (constants)",
+                  "auto:R (chosen for outputs within R of their largest value: auto:0.005)"});
+  option = app.add_option("--chosen-precision", request.chosenPrecision,
+                          "write what --precision auto:R chose, as --config reads it");
+  option->type_name("OUT.json")->group(numbers);
+  app.setExtensions(option, {"json"});
   option = app.add_option("--quantize", request.quantize);
   option->type_name("TYPE")->group(numbers);
   app.setChoices(option, "products with constant weights in bytes, by data: ", {"int8"});
-  option = app.add_option("--calibrate", request.calibrate,
-                          "sample inputs for --quantize: arrays named after inputs; can be repeated");
+  option =
+      app.add_option("--calibrate", request.calibrate,
+                     "sample inputs for --quantize and --precision auto: arrays named after inputs; can be repeated");
   list(option->type_name("FILE.npz")->group(numbers));
   app.setExtensions(option, {"npz"});
   app.add_option("--calibrate-method", request.calibrateMethod,

@@ -45,7 +45,7 @@ struct CompileRequest {
   std::string tuningDb;      ///< file of the tuning database; empty: none is named
   std::string tuningMachine; ///< whose records of it; empty: those of this machine
   unsigned tuningThreads = 0;
-  std::string precision = "f32";
+  std::string precision = "f32";            ///< a type, or auto:R
   std::vector<std::string> nodePrecisions;  ///< NODE=PRECISION, by name or pattern; the last that names a node counts
   std::string quantize;                     ///< int8; empty: nothing is quantised
   std::vector<std::string> calibrate;       ///< .npz files
@@ -53,6 +53,7 @@ struct CompileRequest {
   std::vector<std::string> quantizeExclude; ///< patterns of nodes that stay in f32
   std::optional<double> quantizeBudget;     ///< error of outputs, relative to their largest value
   std::string quantizedModel;               ///< ONNX file to write, too; empty: none
+  std::string chosenPrecision;              ///< configuration to write of what auto:R chose; empty: none
   Phase compileTo = Phase::Artifact;
   bool stopAtPhase = false; ///< --compile-to was given
   bool explain = false;
@@ -77,6 +78,10 @@ struct CompileRequest {
   /// tc-compile itself, to write the reproducer of an internal error; empty: none is written.
   std::string executable;
 
+  /// Whether --precision is auto, well formed or not.
+  bool choosesPrecision() const;
+  /// R of --precision auto:R, the error of outputs relative to their largest value; nullopt: it says something else.
+  std::optional<double> getPrecisionBudget() const;
   /// --tuning-db, or where measurements are kept without it: beside the cache. Empty: nowhere.
   std::string getTuningDatabase() const;
 };

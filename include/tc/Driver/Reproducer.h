@@ -31,6 +31,8 @@ public:
   Reproducer(const Reproducer &) = delete;
   Reproducer &operator=(const Reproducer &) = delete;
   void setTarget(machine::TargetKind kind);
+  /// What --precision auto chose.
+  void setPrecision(const std::string &type, const std::vector<std::string> &ofNodes);
   void setPhase(Phase phase);
   /// The module before the current phase: beside the output, or in the debug folder.
   const std::string &getPath() const { return path; }
@@ -46,6 +48,8 @@ public:
 private:
   const CompileRequest &request;
   machine::TargetKind target = machine::TargetKind::Cpu;
+  std::string precision;
+  std::vector<std::string> nodePrecisions;
   std::string path, note, crashed, outOfMemory, outOfTime;
   std::vector<std::string> command;
   std::vector<const char *> argv;

@@ -21,6 +21,7 @@
 
 #include "Dequantised.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Transforms/PrecisionSwitch.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/TC/IR/NodeNames.h"
 #include "tc/Support/NodePattern.h"
@@ -34,7 +35,7 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
 
-bool tc::prim::isNarrowable(Operation *op) {
+StringRef tc::prim::whyNotNarrow(Operation *op) {
   std::optional<int64_t> depth = 1;
   auto addSize = [&](AffineExpr size) {
     std::optional<int64_t> known = getConstantSize(size);
@@ -48,20 +49,24 @@ bool tc::prim::isNarrowable(Operation *op) {
     Sizes filter = getSizes(conv.getFilter());
     for (AffineExpr size : filter)
       if (!getConstantSize(size))
-        return false;
+        return "only the run knows the sizes of its filter";
     // Groups of fewer channels are no matrix products; in f32 they have kernels of their own.
     constexpr int64_t kLeastChannels = 16;
     const int64_t channels = *getConstantSize(filter[filter.size() - 2]), columns = *getConstantSize(filter.back());
-    if (!isMadeOfConstants(conv.getFilter()) || columns == 0 ||
+    if (!isMadeOfConstants(conv.getFilter()))
+      return "its filter is computed by the run";
+    if (columns == 0 ||
         (conv.getGroups() > 1 && std::min<int64_t>(channels, columns / conv.getGroups()) < kLeastChannels))
-      return false;
+      return "its groups have too few channels";
     filter.pop_back();
     llvm::for_each(filter, addSize);
   } else {
-    return false;
+    return "it is no product";
   }
-  return depth && *depth > 1;
+  return !depth ? "only the run knows how much it sums up" : *depth <= 1 ? "it sums nothing up" : "";
 }
+
+bool tc::prim::isNarrowable(Operation *op) { return whyNotNarrow(op).empty(); }
 
 namespace {
 
@@ -70,8 +75,9 @@ public:
   Rounder(func::FuncOp func, Type to) : rewriter(func.getContext()), to(to) {}
 
   void round(Operation *product) {
+    const Rounding rounding = to.isBF16() ? Rounding::Bf16 : Rounding::F16;
     for (OpOperand &operand : product->getOpOperands())
-      if (to.isBF16() ? isNarrowable(product) : isMadeOfConstants(operand.get()))
+      if (roundsOperand(product, operand.get(), rounding))
         operand.set(rounded(operand.get()));
   }
 
@@ -105,14 +111,12 @@ private:
   DenseMap<Value, Value> values; ///< rounded
 };
 
-bool isPrecision(StringRef text) { return llvm::is_contained({"f32", "tf32", "bf16", "f16"}, text); }
-
 struct RoundProductsPass : public tc::prim::impl::RoundProductsPassBase<RoundProductsPass> {
   using RoundProductsPassBase::RoundProductsPassBase;
 
   void runOnOperation() override {
     Builder b(&getContext());
-    if (!isPrecision(precision)) {
+    if (!parseRounding(precision)) {
       getOperation().emitError("precision=") << precision << " is none of f32, tf32, bf16, f16";
       return signalPassFailure();
     }
@@ -127,7 +131,7 @@ struct RoundProductsPass : public tc::prim::impl::RoundProductsPassBase<RoundPro
     Rounder toBF16(getOperation(), b.getBF16Type()), toF16(getOperation(), b.getF16Type());
     for (Operation *product : products) {
       const StringRef type = ofNodes.find(base::getNodeNames(product->getLoc()), precision);
-      if (!isPrecision(type)) {
+      if (!parseRounding(type)) {
         product->emitError("node-precision=") << type << " is none of f32, tf32, bf16, f16";
         return signalPassFailure();
       }

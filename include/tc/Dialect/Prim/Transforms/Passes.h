@@ -35,6 +35,8 @@ inline constexpr llvm::StringLiteral kRangeAttr = "tc.range";
 /// Whether a product or convolution is taken with operands of bf16: it has a known depth of more than 1, and if it is a
 /// convolution, a constant filter with enough channels for each group.
 bool isNarrowable(mlir::Operation *product);
+/// Why it is not; empty: it is.
+llvm::StringRef whyNotNarrow(mlir::Operation *product);
 
 /// Transposes of all operands of an elementwise op move behind it.
 void populateSinkThroughElementwise(mlir::RewritePatternSet &patterns);
