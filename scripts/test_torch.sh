@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Tests what needs PyTorch: the backend of torch.compile, training artifacts, modules, from build/, which scripts/build.sh made. PyTorch and what belongs to it
-# (3 GB) goes into .venv-torch, pinned by requirements-bench.txt. scripts/test.sh runs without.
+# (3 GB) goes into .venv-torch, pinned by requirements-bench.txt. scripts/test.sh runs without, .ci/run has both.
 #
-# usage: scripts/test_torch.sh [--operators] [pytest argument]...      --operators: PyTorch's op_db through the backend, too (half an hour more)
+# usage: scripts/test_torch.sh [--install | --operators] [pytest argument]...      --install: PyTorch alone, no tests
+#                                                                                  --operators: PyTorch's op_db through the backend, too (half an hour more)
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build_dir=$(realpath -m "${BUILD_DIR:-build}")
@@ -18,6 +19,7 @@ if [ "$(cat .venv-torch/packages 2>/dev/null)" != "$packages" ]; then
   "$python" -m pip install --quiet --disable-pip-version-check $packages
   echo "$packages" >.venv-torch/packages
 fi
+[ "${1:-}" != --install ] || exit 0
 export PYTHONPATH=$build_dir/python TC_BIN=$build_dir/bin
 operators=
 if [ "${1:-}" = --operators ]; then
