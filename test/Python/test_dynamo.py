@@ -84,6 +84,9 @@ def trains(make, *inputs, steps=3, dynamic=False, loss=lambda y: y.square().mean
         same(list(models[1].state_dict().values()), list(models[0].state_dict().values()), tolerance)
 
 
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs cuda: a GPU")
+
+
 class Block(nn.Module):
     def __init__(self, width=32, heads=4, dropout=0.1):
         super().__init__()
@@ -478,3 +481,71 @@ def test_cache(tmp_path):
         torch._dynamo.reset()
         check(lambda x: x.exp() + 1, torch.randn(5), cache=str(tmp_path))
     assert any(tmp_path.iterdir())
+
+
+@needs_gpu
+def test_values_of_several_devices():
+    scale, row, x = torch.tensor(2.0, device="cpu"), torch.randn(4, device="cpu"), torch.randn(4, 4, device="cuda")
+
+    def function(x, scale, row):
+        return (x * scale + row.to("cuda")).relu(), (x.sum() * scale).cpu() + 1, row * 2
+
+    expected = function(x, scale, row)
+    actual = torch.compile(function, backend="tc")(x, scale, row)
+    same(actual, expected)
+    assert [t.device for t in actual] == [t.device for t in expected]
+
+
+@needs_gpu
+def test_streams_of_the_caller():
+    x = torch.randn(512, 512, device="cuda")
+    compiled = torch.compile(lambda x: (x @ x).relu() + 1, backend="tc")
+    compiled(x)
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    for i in range(30):
+        with torch.cuda.stream(streams[i % 3]):
+            streams[i % 3].wait_stream(torch.cuda.default_stream())
+            y = x * (i + 1)
+            z = compiled(y) * 2
+        streams[i % 3].synchronize()
+        same(z, ((y.double() @ y.double()).relu() + 1).float() * 2)
+
+
+@needs_gpu
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune-no-cudagraphs"])
+def test_modes_of_gpus(mode):
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64)) for _ in range(3)]).cuda()
+    with torch.no_grad():
+        compiled = torch.compile(model, backend="tc", mode=mode)
+        inputs = [torch.randn(8, 64, device="cuda") for _ in range(4)]
+        for result, x in [(compiled(x), x) for x in inputs]: # earlier results stay what they are
+            same(result, model(x))
+
+
+@needs_gpu
+def test_tf32_where_pytorch_may():
+    x, y = torch.randn(512, 512, device="cuda"), torch.randn(512, 512, device="cuda")
+    compiled, exact, errors = torch.compile(lambda x, y: x @ y, backend="tc"), x.double() @ y.double(), []
+    for torch.backends.cuda.matmul.allow_tf32 in (True, False):
+        errors.append(float((compiled(x, y) - exact).abs().max() / exact.abs().max()))
+    assert errors[0] > 1e-5 > errors[1]
+
+
+@needs_gpu
+def test_training_with_scaled_gradients():
+    models = [convolutions().cuda(), None]
+    models[1] = copy.deepcopy(models[0])
+    runs, optimisers = [models[0], torch.compile(models[1], backend="tc")], [torch.optim.AdamW(m.parameters(), 1e-3) for m in models]
+    scalers = [torch.amp.GradScaler("cuda") for _ in models]
+    for step in range(25):
+        x, target, losses = torch.randn(6, 3, 8, 8, device="cuda"), torch.randint(0, 5, (6,), device="cuda"), []
+        for run, optimiser, scaler in zip(runs, optimisers, scalers):
+            torch.manual_seed(step)
+            optimiser.zero_grad()
+            with torch.autocast("cuda", torch.float16):
+                loss = F.cross_entropy(run(x), target)
+            scaler.scale(loss).backward()
+            scaler.step(optimiser)
+            scaler.update()
+            losses.append(loss.detach())
+        same(losses[1], losses[0], 2e-2)
