@@ -18,8 +18,37 @@ CONSTANTS = ["TCRT_MAX_RANK", "TCRT_ALL_STATES"]
 RUN = "tcrt_status_t tc_run(tcrt_context_t *context, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
 # The same with the data of inputs and then outputs by their addresses; 0: of an output, none is bound.
 RUN_AT = "tcrt_status_t tc_run_at(tcrt_context_t *context, uint32_t input_count, tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs, const uintptr_t *addresses)"
+# The same with arrays on a GPU: what was enqueued in `stream` comes before the run and, unless it waits, the run before what comes later in `stream`.
+RUN_ON = "tcrt_status_t tc_run_on(tcrt_context_t *context, int32_t gpu, void *stream, int waits, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
+# Memory of a GPU that arrays of Python and DLPack's tensors share, freed by the last of them, whichever thread that is on: it needs no interpreter.
+# DLPack's structures, of versions 0 and 1.
+TYPES = """
+typedef struct tc_memory_t { void *data; uint64_t bytes; void *stream; int32_t gpu; int is_shared; int64_t references; } tc_memory_t;
+typedef struct tc_dltensor_t {
+  void *data;
+  int32_t device_type, device_id, ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} tc_dltensor_t;
+typedef struct tc_dlpack_t { tc_dltensor_t tensor; void *manager; void (*deleter)(struct tc_dlpack_t *self); } tc_dlpack_t;
+typedef struct tc_dlpack_versioned_t {
+  uint32_t major, minor;
+  void *manager;
+  void (*deleter)(struct tc_dlpack_versioned_t *self);
+  uint64_t flags;
+  tc_dltensor_t tensor;
+} tc_dlpack_versioned_t;
+"""
+FUNCTIONS = """
+tcrt_status_t tc_memory_create(int32_t gpu, uint64_t bytes, void *stream, tc_memory_t **memory);
+void tc_memory_release(tc_memory_t *memory);
+void tc_memory_share(tc_memory_t *memory);
+void *tc_memory_export(tc_memory_t *memory, int is_versioned, int32_t gpu, int code, int bits, int32_t rank, const int64_t *shape);
+void *tc_capsule_destructor(void);
+"""
 SOURCE = """
-#include <alloca.h>
 #include "tcrt/tcrt.h"
 
 /* Binds all inputs but those without dtype, and the outputs that have data; runs; says what the outputs are. */
@@ -55,7 +84,102 @@ static %s {
   }
   return tcrt_context_run(context);
 }
-""" % (RUN, RUN_AT)
+
+static %s {
+  void *own = tcrt_context_stream(context);
+  if (own && own != stream) {
+    const tcrt_status_t status = tcrt_gpu_order(gpu, stream, own);
+    if (status != TCRT_OK)
+      return status;
+  }
+  for (uint32_t i = 0; i < input_count; ++i) {
+    const tcrt_status_t status = tcrt_context_set_input(context, i, inputs[i].dtype ? &inputs[i] : NULL);
+    if (status != TCRT_OK)
+      return status;
+  }
+  for (uint32_t i = 0; i < output_count; ++i) {
+    const tcrt_status_t status = tcrt_context_set_output(context, i, outputs[i].data ? &outputs[i] : NULL);
+    if (status != TCRT_OK)
+      return status;
+  }
+  tcrt_status_t status = waits ? tcrt_context_run(context) : tcrt_context_run_async(context);
+  for (uint32_t i = 0; i < output_count && status == TCRT_OK; ++i)
+    status = tcrt_context_get_output(context, i, &outputs[i]);
+  return status == TCRT_OK && !waits && own && own != stream ? tcrt_gpu_order(gpu, own, stream) : status;
+}
+%s
+/* `stream`: in which it is used first, and alone until somebody shares it with others. */
+static tcrt_status_t tc_memory_create(int32_t gpu, uint64_t bytes, void *stream, tc_memory_t **memory) {
+  tc_memory_t made = {NULL, bytes, stream, gpu, 0, 1};
+  tcrt_status_t status = tcrt_gpu_allocate(gpu, bytes, stream, &made.data);
+  *memory = status == TCRT_OK ? malloc(sizeof made) : NULL;
+  if (*memory)
+    **memory = made;
+  else if (status == TCRT_OK) {
+    tcrt_gpu_free(gpu, made.data, bytes, stream);
+    return TCRT_ERROR_MACHINE;
+  }
+  return status;
+}
+
+static void tc_memory_release(tc_memory_t *memory) {
+  if (!memory || __atomic_sub_fetch(&memory->references, 1, __ATOMIC_ACQ_REL))
+    return;
+  tcrt_gpu_free(memory->gpu, memory->data, memory->bytes, memory->is_shared ? TCRT_ANY_STREAM : memory->stream);
+  free(memory);
+}
+
+static void tc_memory_share(tc_memory_t *memory) { __atomic_store_n(&memory->is_shared, 1, __ATOMIC_RELEASE); }
+
+static void tc_delete(tc_dlpack_t *self) {
+  tc_memory_release(self->manager);
+  free(self);
+}
+
+static void tc_delete_versioned(tc_dlpack_versioned_t *self) {
+  tc_memory_release(self->manager);
+  free(self);
+}
+
+/* A DLPack tensor with its shape and strides behind it, which its deleter frees; NULL: no memory. */
+static void *tc_memory_export(tc_memory_t *memory, int is_versioned, int32_t gpu, int code, int bits, int32_t rank, const int64_t *shape) {
+  const size_t size = is_versioned ? sizeof(tc_dlpack_versioned_t) : sizeof(tc_dlpack_t);
+  char *made = calloc(1, size + 2 * ((size_t)rank + 1) * sizeof(int64_t));
+  if (!made)
+    return NULL;
+  if (memory)
+    __atomic_add_fetch(&memory->references, 1, __ATOMIC_RELAXED);
+  tc_dltensor_t *tensor = &((tc_dlpack_t *)made)->tensor;
+  if (is_versioned) {
+    tc_dlpack_versioned_t *versioned = (tc_dlpack_versioned_t *)made;
+    *versioned = (tc_dlpack_versioned_t){.major = 1, .minor = 1, .manager = memory, .deleter = tc_delete_versioned};
+    tensor = &versioned->tensor;
+  } else {
+    ((tc_dlpack_t *)made)->manager = memory;
+    ((tc_dlpack_t *)made)->deleter = tc_delete;
+  }
+  int64_t *sizes = (int64_t *)(made + size), stride = 1;
+  for (int32_t i = rank; i-- > 0; stride *= shape[i]) {
+    sizes[i] = shape[i];
+    sizes[rank + i] = stride;
+  }
+  *tensor = (tc_dltensor_t){memory ? memory->data : NULL, 2, gpu, rank, (uint8_t)code, (uint8_t)bits, 1, sizes, sizes + rank, 0};
+  return made;
+}
+
+/* Of a capsule that nobody took, which would have renamed it. */
+static void tc_destroy_capsule(PyObject *capsule) {
+  if (PyCapsule_IsValid(capsule, "dltensor")) {
+    tc_dlpack_t *managed = PyCapsule_GetPointer(capsule, "dltensor");
+    managed->deleter(managed);
+  } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    tc_dlpack_versioned_t *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    managed->deleter(managed);
+  }
+}
+
+static void *tc_capsule_destructor(void) { return (void *)(uintptr_t)tc_destroy_capsule; }
+""" % (RUN, RUN_AT, RUN_ON, TYPES)
 
 
 def declarations(include, cc):
@@ -82,7 +206,7 @@ def main():
     ffi = cffi.FFI()
     ffi.cdef("\n".join(f"#define {name} ..." for name in CONSTANTS))
     ffi.cdef(declarations(options.include, options.cc))
-    ffi.cdef(RUN + ";" + RUN_AT + ";")
+    ffi.cdef(TYPES + FUNCTIONS + ";".join((RUN, RUN_AT, RUN_ON, "")))
     ffi.set_source("tc_compiler._tcrt", SOURCE, py_limited_api=True)
     ffi.emit_c_code(options.out)
 

@@ -311,7 +311,7 @@ typedef struct tcrt_context_options_t {
   int graphs;                        /**< GPU: TCRT_GRAPHS_*; a profile of kernels is without graphs */
   void *stream; /**< GPU: the caller's CUstream, of the primary context of the model's GPU, in which
                    everything is enqueued; it must outlive the context, and must not be captured.
-                   (void *)1 is CUDA's default stream. NULL: a stream of the context's own */
+                   TCRT_DEFAULT_STREAM is CUDA's. NULL: a stream of the context's own */
   /** Gets each event of a run when it has ended, on the thread on which it did: up to `threads` of them call at the
    * same time, so it must be thread-safe; it must not call the library with this context. All calls for a run are
    * over when the run returns. GPU: there are no graphs then, and tcrt_context_run_async waits. NULL: no events. */
@@ -455,6 +455,44 @@ TCRT_API void tcrt_context_device_free(tcrt_context_t *context, void *data, uint
 /** Copies in `direction` (TCRT_COPY_*) and waits; within the device it does not wait, and the next run follows. */
 TCRT_API tcrt_status_t tcrt_context_device_copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes,
                                                 uint32_t direction);
+
+/* ------------------------------------------------------------------------------------------------ memory of GPUs -- */
+
+/** Memory of a GPU for what callers have beyond a context: results that others go on with, inputs that stay there. No
+ * model is needed; all calls may come from any thread. `gpu` is the index of the GPU, `stream` a CUstream of its
+ * primary context, which must not be captured. NULL is the default stream, as TCRT_DEFAULT_STREAM is. In forks of a
+ * process that used CUDA they fail, and free nothing. */
+
+/** CUDA's default stream, also where a context is given a stream (there NULL is one of its own). */
+#define TCRT_DEFAULT_STREAM ((void *)1)
+/** Instead of a stream: any number of them. */
+#define TCRT_ANY_STREAM ((void *)UINTPTR_MAX)
+
+/** Memory for what is enqueued in `stream` from now on. The caller frees it. TCRT_ERROR_MACHINE: there is no such GPU,
+ * or it has no memory left. */
+TCRT_API tcrt_status_t tcrt_gpu_allocate(int32_t gpu, uint64_t bytes, void *stream, void **data);
+
+/** Frees it. `stream`: where all that uses the memory was enqueued, or what waits for it. Nobody waits then: the memory
+ * is kept for allocations in that stream, up to 256 MiB in all, which a context that finds no memory frees. The stream
+ * may have been destroyed, once it had nothing left to do. TCRT_ANY_STREAM: other streams used it, too; waits for
+ * all that the GPU has to do. NULL as `data` is fine. */
+TCRT_API void tcrt_gpu_free(int32_t gpu, void *data, uint64_t bytes, void *stream);
+
+/** Frees what is kept; waits for the GPU. */
+TCRT_API void tcrt_gpu_trim(void);
+
+/** Copies in `direction` (TCRT_COPY_*), in the stream, and waits for it; within the GPU it does not wait. */
+TCRT_API tcrt_status_t tcrt_gpu_copy(int32_t gpu, void *dst, const void *src, uint64_t bytes, uint32_t direction,
+                                     void *stream);
+
+/** Returns when the stream has nothing left to do. */
+TCRT_API tcrt_status_t tcrt_gpu_wait(int32_t gpu, void *stream);
+
+/** What is enqueued in `then` from now on comes after what was enqueued in `first`. Does not wait. */
+TCRT_API tcrt_status_t tcrt_gpu_order(int32_t gpu, void *first, void *then);
+
+/** The index of the GPU whose memory is at this address; -1: of none. */
+TCRT_API tcrt_status_t tcrt_gpu_find(const void *data, int32_t *gpu);
 
 /* ------------------------------------------------------------------------------------------------------ counters -- */
 

@@ -7,6 +7,7 @@
 
 `tc.load` loads what tc-compile wrote; `tc.InferenceSession` is ONNX Runtime's interface.
 """
+from .arrays import DeviceArray
 from .artifact import Artifact, Function, Symbol, Value, load, version
 from .compiler import compile
 from .errors import InternalError, InvalidError, MachineError, RefusedError, TcError, UnsupportedError
@@ -17,7 +18,7 @@ from .session import (
 from .training import TrainingArtifact, compile_training, export_training
 
 __all__ = [
-    "Artifact", "ExecutionMode", "Function", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InternalError", "InvalidError", "MachineError",
+    "Artifact", "DeviceArray", "ExecutionMode", "Function", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InternalError", "InvalidError", "MachineError",
     "ModelMetadata", "NodeArg", "OrtValue", "RefusedError", "RunOptions", "SessionOptions", "Symbol", "TcError", "TrainingArtifact", "UnsupportedError", "Value",
     "compile", "compile_training", "export_training", "get_all_providers", "get_available_providers", "get_device", "load", "set_default_logger_severity", "version",
 ] # fmt: skip

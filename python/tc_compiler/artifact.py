@@ -7,16 +7,18 @@ import dataclasses
 import functools
 import html
 import json
+import math
 import os
 import threading
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from . import reports
 from ._tcrt import ffi, lib
+from .arrays import DeviceArray, View, _bytes_of, _check, _text, gpu_of, is_on_gpu, problem_of_target, refused, stream_of, view_of
 from .dtypes import DTYPES, DType, pack, unpack
-from .errors import InvalidError, RefusedError, error_of
+from .errors import InvalidError, RefusedError
 
 Arrays = Mapping[str, Any]
 _DEVICES = {"cpu": lib.TCRT_DEVICE_CPU, "cuda": lib.TCRT_DEVICE_CUDA}
@@ -32,16 +34,6 @@ def _count_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_count_fork)
-
-
-def _text(chars) -> str:
-    return ffi.string(chars).decode(errors="replace")
-
-
-def _check(status: int) -> None:
-    if status:
-        text = _text(lib.tcrt_last_error())
-        raise error_of(status, text.replace(": error: ", ": ", 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +87,7 @@ def _create_context(model: "Artifact", stream: int = 0) -> Any:
     options.threads = model._threads
     options.profile = lib.TCRT_PROFILE_KERNELS if model._profiles else lib.TCRT_PROFILE_OFF
     options.stream = ffi.cast("void *", stream)
+    options.device_outputs = True # _array_of copies them
     made = ffi.new("tcrt_context_t **")
     _check(lib.tcrt_context_create(model._handle(), options, made))
     return ffi.gc(made[0], lib.tcrt_context_destroy)
@@ -104,7 +97,7 @@ class _Context:
     """A context of one function, with the tensors that its calls are given; by one thread at a time."""
 
     def __init__(self, model: "Artifact", function: "Function"):
-        self.handle = _create_context(model)
+        self.handle = _create_context(model, model._stream)
         self.model = model._model # which must be closed later
         _check(lib.tcrt_context_set_function(self.handle, function.index))
         self._prepare(function)
@@ -118,6 +111,90 @@ class _Context:
         # Arrays of NumPy's own dtypes are read where they are; None: others.
         self.plan = [(i, v.name, np.dtype(v.dtype.array) if v.dtype.is_of_numpy else None, self.inputs[i]) for i, v in enumerate(function.inputs)]
         self.output_plan: list[tuple[int, Any, tuple[int, ...] | None, np.dtype]] = []
+
+
+class _Place:
+    """Where a run's arrays are. `stream`: the run's; `waits`: it is over when the call returns, in any case; `is_to_gpu`: results without an array in
+    `out` stay on the GPU; `owner`: of the stream."""
+
+    def __init__(self, artifact: "Artifact", stream: int, owner: Any, waits: bool, is_to_gpu: bool, out: Arrays):
+        self.artifact, self.stream, self.owner, self.waits, self.is_to_gpu, self.out = artifact, stream, owner, waits, is_to_gpu, out
+
+    @classmethod
+    def of(cls, artifact: "Artifact", stream: Any, device: str | None, out: Arrays, has_gpu_inputs: bool) -> "_Place":
+        is_to_gpu = has_gpu_inputs if device is None else device != "cpu"
+        if artifact._gpu is None:
+            if device is not None and device != "cpu":
+                raise InvalidError(f'{artifact.path}: it runs on the CPU, so results are not on {device}; load it with device="{device}"')
+            if stream is not None:
+                raise InvalidError(f'{artifact.path}: it runs on the CPU, which has no streams; leave out stream, or load it with device="cuda"')
+        elif device is not None and device != "cpu" and device != "cuda" and gpu_of(device) != artifact._gpu:
+            raise InvalidError(f'{artifact.path}: it runs on cuda:{artifact._gpu}, so results are not on {device}; load it with device="{device}"')
+        own = artifact._stream if stream is None and artifact._stream else stream_of(stream)
+        return cls(artifact, own, stream, stream is None, is_to_gpu, out)
+
+    def view_of(self, array: Any, value: Value) -> View:
+        """Where an input on a GPU lies."""
+        path, name = self.artifact.path, value.name
+        if self.artifact._gpu is None:
+            raise RefusedError(f'{path}: input "{name}" is in memory of a GPU, but the artifact runs on the CPU; give it from host memory (.cpu(), .get()), or load the artifact with device="cuda"') # fmt: skip
+        if value.dtype.is_packed or value.dtype.name == "string":
+            raise RefusedError(f'{path}: input "{name}" has elements of {value.dtype.name}, which are taken from host memory alone')
+        try:
+            view = view_of(array, self.stream)
+        except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+            raise refused(path, name, error) from error
+        if view.gpu not in (self.artifact._gpu, -1):
+            raise RefusedError(f'{path}: input "{name}" is on cuda:{view.gpu}, but the artifact runs on cuda:{self.artifact._gpu}; move it there, or load the artifact with device="cuda:{view.gpu}"') # fmt: skip
+        if not view.has(value.dtype):
+            raise RefusedError(f'{path}: input "{name}" is {view.name}, but the model takes {value.dtype.array}; convert it')
+        if not view.is_contiguous:
+            raise RefusedError(f'{path}: input "{name}" is not row-major, and arrays on a GPU are not copied; give what its .contiguous() returns')
+        return view
+
+    def target_of(self, value: Value) -> View:
+        """Where an array of `out` lies."""
+        path, name, array = self.artifact.path, value.name, self.out[value.name]
+        if value.dtype.is_packed or value.dtype.name == "string":
+            raise InvalidError(f'{path}: output "{name}" has elements of {value.dtype.name}, which are not written into arrays of the caller; leave it out of out')
+        try:
+            view = view_of(array, self.stream)
+        except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+            raise InvalidError(f'{path}: output "{name}" cannot be written into what out gives: {error}') from error
+        if view.gpu is not None and self.artifact._gpu is None:
+            raise InvalidError(f'{path}: output "{name}": what out gives is in memory of a GPU, but the artifact runs on the CPU; give an array in host memory')
+        if view.gpu not in (None, self.artifact._gpu, -1):
+            raise InvalidError(f'{path}: output "{name}": what out gives is on cuda:{view.gpu}, but the artifact runs on cuda:{self.artifact._gpu}')
+        return view
+
+    def check_target(self, target: View, value: Value, shape: tuple[int, ...]) -> None:
+        problem = problem_of_target(target, value.dtype, shape)
+        if problem is not None:
+            raise InvalidError(f'{self.artifact.path}: output "{value.name}": what out gives is {problem}')
+
+    def take(self, tensor: Any, value: Value, target: View | None) -> Any:
+        """The result in a tensor that belongs to a context; the run is over."""
+        shape = tuple(tensor.dims[0 : tensor.rank])
+        is_on_host = tensor.device == lib.TCRT_DEVICE_CPU
+        size, gpu, stream = int(tensor.size_bytes), self.artifact._gpu or 0, ffi.cast("void *", self.stream)
+        if target is not None:
+            self.check_target(target, value, shape)
+            data = ffi.cast("void *", target.address)
+            if size and is_on_host and target.gpu is None:
+                ffi.memmove(data, tensor.data, size)
+            elif size:
+                to_gpu, from_gpu = target.gpu is not None, not is_on_host
+                direction = lib.TCRT_COPY_HOST_TO_DEVICE if not from_gpu else lib.TCRT_COPY_DEVICE_TO_DEVICE if to_gpu else lib.TCRT_COPY_DEVICE_TO_HOST
+                _check(lib.tcrt_gpu_copy(gpu, data, tensor.data, size, direction, stream))
+                _check(lib.tcrt_gpu_wait(gpu, stream))
+            return self.out[value.name]
+        if not self.is_to_gpu or is_on_host or value.dtype.is_packed:
+            return _array_of(tensor, self.artifact)
+        result = DeviceArray(shape, value.dtype, gpu, self.stream, self.owner)
+        if size:
+            _check(lib.tcrt_gpu_copy(gpu, ffi.cast("void *", result._address), tensor.data, size, lib.TCRT_COPY_DEVICE_TO_DEVICE, stream))
+            _check(lib.tcrt_gpu_wait(gpu, stream)) # the context's memory is its next run's
+        return result
 
 
 class Function:
@@ -139,6 +216,7 @@ class Function:
         self._names = {value.name for value in self.inputs}
         self._are_tensors = all(value.kind == "tensor" for value in self.inputs + self.outputs)
         self._contexts: collections.deque[_Context] = collections.deque()
+        self._placed_contexts: collections.deque[_Context] = collections.deque() # whose tensors may be on a GPU, or the caller's
 
     def __repr__(self) -> str:
         def show(values):
@@ -146,42 +224,63 @@ class Function:
 
         return f"{self.name}({show(self.inputs)}) -> ({show(self.outputs)})"
 
-    def __call__(self, inputs: Arrays | None = None, /, **named: Any) -> dict[str, Any]:
-        """Runs the function. Inputs by name: NumPy arrays, what DLPack exports from host memory (torch tensors), or what numpy.asarray takes; lists
-        are sequences, None is an optional that is absent, dicts are maps. dtypes must be the model's. Contiguous arrays are read where they
-        are. Results are new arrays by the outputs' names. Raises RefusedError for inputs that the model does not take, and other TcErrors."""
+    def __call__(self, inputs: Arrays | None = None, /, *, stream: Any = None, device: str | None = None, out: Arrays | None = None, **named: Any) -> dict[str, Any]:
+        """Runs the function. Inputs by name: NumPy arrays, what DLPack exports (torch tensors), or what numpy.asarray takes; lists are sequences, None is
+        an optional that is absent, dicts are maps. dtypes must be the model's. Contiguous arrays are read where they are; in memory of a GPU, which
+        also __cuda_array_interface__ may show, by code for that GPU alone.
+
+        Results are by the outputs' names: new NumPy arrays, or DeviceArrays where an input is in memory of the GPU or device is "cuda" ("cpu": in no
+        case). out: arrays that results are written into, and which are returned, by names of outputs. stream: an int or a stream object; the run comes
+        after what is in that stream, before what comes later, and is not waited for where all arrays are on the GPU (None: CUDA's default stream, and
+        the run is over when it returns). Where an input has one of these three names, the keyword is that input, unless `inputs` has it.
+
+        Raises RefusedError for inputs that the model does not take, InvalidError for wrong out, stream and device, and other TcErrors."""
         given = {**(inputs or {}), **named}
-        results = self.run_list(given)
+        if not self._names.isdisjoint(("stream", "device", "out")):
+            options = {"stream": stream, "device": device, "out": out}
+            for name in options.keys() & self._names - given.keys():
+                if options[name] is not None:
+                    given[name], options[name] = options[name], None
+            stream, device, out = options.values()
+        results = self.run_list(given, stream=stream, device=device, out=out)
         return {value.name: result for value, result in zip(self.outputs, results)}
 
-    def run_list(self, given: Arrays, wanted: Sequence[int] | None = None) -> list[Any]:
+    def run_list(self, given: Arrays, wanted: Sequence[int] | None = None, *, stream: Any = None, device: str | None = None, out: Arrays | None = None) -> list[Any]:
         """As a call, but the outputs of these indices (None: all) in a list."""
-        artifact = self.artifact
+        artifact, place = self.artifact, None
+        if stream is not None or device is not None or out:
+            place = _Place.of(artifact, stream, device, out or {}, any(map(is_on_gpu, given.values())))
+        else:
+            for array in given.values():
+                if type(array) is not np.ndarray and is_on_gpu(array):
+                    place = _Place.of(artifact, None, None, {}, True)
+                    break
         if artifact._state_lock is not None:
             with artifact._state_lock:
-                return self._run_in(artifact._only_context(self), given, wanted)
+                context = artifact._only_context(self, place is not None)
+                return self._run_in(context, given, wanted) if place is None else self._run_placed(context, given, wanted, place)
+        contexts = self._contexts if place is None else self._placed_contexts
         try:
-            context = self._contexts.pop()
+            context = contexts.pop()
         except IndexError:
             context = _Context(artifact, self)
         try:
-            return self._run_in(context, given, wanted)
+            return self._run_in(context, given, wanted) if place is None else self._run_placed(context, given, wanted, place)
         finally:
-            self._contexts.append(context)
+            contexts.append(context)
 
     def _run_in(self, context: _Context, given: Arrays, wanted: Sequence[int] | None) -> list[Any]:
         # Most of what a small model's call takes is here: no work but for what changes from call to call.
-        if self.artifact._generation != _generation:
-            raise InvalidError(f"{self.artifact.path}: a forked process cannot use an artifact that its parent loaded; load it again")
+        self._check_process()
         kept: list[Any] = []
         if not self._are_tensors:
             self._check_names(given)
             return self._run_values(context, given, wanted, kept)
-        shapes, found, has_new_sizes = context.shapes, 0, context.output_shapes is None
+        shapes, found = context.shapes, 0
         for index, name, dtype, tensor in context.plan:
             array = given.get(name, _MISSING)
             if array is _MISSING:
-                has_new_sizes |= self._leave_out(context, index)
+                self._leave_out(context, index)
                 continue
             found += 1
             if dtype is not None and type(array) is np.ndarray and array.dtype == dtype and array.flags.c_contiguous:
@@ -196,13 +295,13 @@ class Function:
             if shape != shapes[index]:
                 if len(shape) > lib.TCRT_MAX_RANK:
                     raise RefusedError(f'{self.artifact.path}: input "{name}" has rank {len(shape)}; at most {lib.TCRT_MAX_RANK} is supported')
-                has_new_sizes = True
+                context.output_shapes = None # also where the call fails
                 shapes[index] = shape
                 tensor.dtype, tensor.rank = self.inputs[index].dtype.number, len(shape)
                 tensor.dims[0 : len(shape)] = shape
         if found != len(given):
             self._check_names(given)
-        if has_new_sizes:
+        if context.output_shapes is None:
             self._infer(context)
         results: list[Any] = []
         for index, tensor, shape, dtype in context.output_plan:
@@ -221,24 +320,93 @@ class Function:
             _check(status)
         for index, tensor, shape, _ in context.output_plan:
             if shape is None:
-                results[index] = _array_of(tensor)
+                results[index] = _array_of(tensor, self.artifact)
         return results if wanted is None else [results[index] for index in wanted]
+
+    def _run_placed(self, context: _Context, given: Arrays, wanted: Sequence[int] | None, place: _Place) -> list[Any]:
+        """A run some of whose arrays are on a GPU, or given by the caller for results."""
+        self._check_process()
+        artifact, kept = self.artifact, []
+        if not self._are_tensors:
+            raise RefusedError(f"{artifact.path}: functions with sequences, optionals or maps take and return arrays in host memory, without out, stream and device")
+        self._check_names(given)
+        gpu, waits = artifact._gpu or 0, place.waits
+        for index, value in enumerate(self.inputs):
+            array, tensor = given.get(value.name, _MISSING), context.inputs[index]
+            if array is _MISSING:
+                self._leave_out(context, index)
+                continue
+            if is_on_gpu(array):
+                view = place.view_of(array, value)
+                kept.append(view)
+                shape, tensor.device = view.shape, lib.TCRT_DEVICE_CUDA
+                tensor.data, tensor.size_bytes = ffi.cast("void *", view.address), math.prod(shape) * value.dtype.bits // 8
+            else:
+                shape, tensor.device, waits = self._fill(tensor, value, array, kept), lib.TCRT_DEVICE_CPU, True
+            if shape != context.shapes[index] or not tensor.dtype:
+                if len(shape) > lib.TCRT_MAX_RANK:
+                    raise RefusedError(f'{artifact.path}: input "{value.name}" has rank {len(shape)}; at most {lib.TCRT_MAX_RANK} is supported')
+                context.output_shapes = None # also where the call fails
+                context.shapes[index] = shape
+                tensor.dtype, tensor.rank = value.dtype.number, len(shape)
+                tensor.dims[0 : len(shape)] = shape
+        targets = {value.name: place.target_of(value) for value in self.outputs if value.name in place.out}
+        for name in place.out.keys() - targets.keys():
+            raise InvalidError(f'{artifact.path}: there is no output "{name}" for out; outputs are {", ".join(value.name for value in self.outputs)}')
+        if context.output_shapes is None:
+            self._infer(context)
+        results: list[Any] = []
+        for (index, tensor, bound, _), value in zip(context.output_plan, self.outputs):
+            target = targets.get(value.name)
+            tensor.data, tensor.device, result = ffi.NULL, lib.TCRT_DEVICE_CPU, None
+            if target is not None and bound is not None:
+                place.check_target(target, value, bound)
+                tensor.data, result = ffi.cast("void *", target.address), place.out[value.name]
+                if target.gpu is None:
+                    waits = True
+                else:
+                    tensor.device = lib.TCRT_DEVICE_CUDA
+            elif bound is None: # what the run tells is copied from the context
+                waits = True
+            elif place.is_to_gpu:
+                result = DeviceArray(bound, value.dtype, gpu, place.stream, place.owner)
+                tensor.data, tensor.device = ffi.cast("void *", result._address), lib.TCRT_DEVICE_CUDA
+            else:
+                result, waits = np.empty(bound, value.dtype.numpy), True
+                tensor.data = buffer = _from_buffer(_bytes_of(result))
+                kept.append(buffer)
+            results.append(result)
+        stream = ffi.cast("void *", place.stream)
+        status = lib.tc_run_on(context.handle, gpu, stream, waits, len(self.inputs), context.inputs, len(self.outputs), context.outputs)
+        if status:
+            context.output_shapes = None
+            _check(status)
+        for (index, tensor, bound, _), value in zip(context.output_plan, self.outputs):
+            if bound is None:
+                results[index] = place.take(tensor, value, targets.get(value.name))
+        return results if wanted is None else [results[index] for index in wanted]
+
+    def _check_process(self) -> None:
+        if self.artifact._generation != _generation:
+            raise InvalidError(f"{self.artifact.path}: a forked process cannot use an artifact that its parent loaded; load it again")
 
     def _check_names(self, given: Arrays) -> None:
         for name in given:
             if name not in self._names:
                 raise RefusedError(f'{self.artifact.path}: there is no input "{name}"; inputs are {", ".join(sorted(self._names))}')
 
-    def _leave_out(self, context: _Context, index: int) -> bool:
-        """Whether the input was there before."""
+    def _leave_out(self, context: _Context, index: int) -> None:
         value, tensor = self.inputs[index], context.inputs[index]
         if not value.has_default:
             raise RefusedError(f'{self.artifact.path}: input "{value.name}" is missing')
-        was_there, tensor.dtype, context.shapes[index] = tensor.dtype != 0, 0, None
-        return was_there
+        if tensor.dtype != 0:
+            context.output_shapes = None
+        tensor.dtype, context.shapes[index] = 0, None
 
     def _fill(self, tensor, value: Value, given: Any, kept: list[Any]) -> tuple[int, ...]:
         """Lets the tensor show what is given, whose shape this returns; `kept`: what must live until the run is over."""
+        if type(given) is not np.ndarray and is_on_gpu(given): # inside of a sequence, an optional or a map
+            raise RefusedError(f'{self.artifact.path}: input "{value.name}" holds an array in memory of a GPU; give it from host memory (.cpu(), .get())')
         array = given if type(given) is np.ndarray else _as_array(given, value)
         if value.dtype.name == "string":
             strings, buffers = _strings_of(array)
@@ -273,7 +441,8 @@ class Function:
             is_bound = all(size > 0 for size in shape) and value.dtype.name != "string" and not value.dtype.is_packed
             shapes.append(shape if is_bound else None)
             if is_bound:
-                context.outputs[index].dtype, context.outputs[index].size_bytes = value.dtype.number, tensor.size_bytes
+                output = context.outputs[index]
+                output.dtype, output.size_bytes, output.device = value.dtype.number, tensor.size_bytes, lib.TCRT_DEVICE_CPU
         context.output_shapes = shapes
         context.output_plan = [(i, context.outputs[i], shape, value.dtype.numpy) for i, (value, shape) in enumerate(zip(self.outputs, shapes))]
 
@@ -295,7 +464,7 @@ class Function:
             results = []
             for index in range(len(self.outputs)) if wanted is None else wanted:
                 _check(lib.tcrt_context_get_output_value(context.handle, index, tree))
-                results.append(_tree_of(tree))
+                results.append(_tree_of(tree, self.artifact))
             return results
         finally: # the trees end with this call
             for index in range(len(self.inputs)):
@@ -334,11 +503,6 @@ _OF_NAME = {
 }
 
 
-def _bytes_of(array: np.ndarray) -> np.ndarray:
-    """The array in a form that the buffer protocol has a name for."""
-    return array if array.dtype.kind in "biufc" and array.dtype.isbuiltin == 1 else array.view(np.uint8 if array.itemsize == 1 else f"u{array.itemsize}")
-
-
 def _as_array(given: Any, value: Value) -> np.ndarray:
     if isinstance(given, np.ndarray):
         return np.asarray(given)
@@ -366,8 +530,8 @@ def _strings_of(array: np.ndarray):
     return strings, (flat, buffers)
 
 
-def _array_of(tensor) -> np.ndarray:
-    """A copy of a tensor in host memory."""
+def _array_of(tensor, artifact: Artifact) -> np.ndarray:
+    """A copy of a tensor of the artifact's context, in host memory."""
     dtype, shape = DTYPES[tensor.dtype], tuple(tensor.dims[0 : tensor.rank])
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.name == "string":
@@ -378,14 +542,18 @@ def _array_of(tensor) -> np.ndarray:
         return array.reshape(shape)
     if count == 0:
         return np.empty(shape, dtype.numpy)
+    if tensor.device == lib.TCRT_DEVICE_CUDA:
+        data = np.empty((count * dtype.bits + 7) // 8, np.uint8)
+        _check(lib.tcrt_gpu_copy(artifact._gpu, _from_buffer(data), tensor.data, data.nbytes, lib.TCRT_COPY_DEVICE_TO_HOST, ffi.NULL))
+        return unpack(data, dtype, shape) if dtype.is_packed else data.view(dtype.numpy).reshape(shape)
     data = np.frombuffer(ffi.buffer(tensor.data, (count * dtype.bits + 7) // 8), np.uint8)
     return unpack(data, dtype, shape) if dtype.is_packed else data.view(dtype.numpy).reshape(shape).copy()
 
 
-def _tree_of(tree) -> Any:
+def _tree_of(tree, artifact: Artifact) -> Any:
     if tree.kind == lib.TCRT_VALUE_TENSOR:
-        return _array_of(tree.tensor)
-    elements = [_tree_of(tree.elements + index) for index in range(tree.count)]
+        return _array_of(tree.tensor, artifact)
+    elements = [_tree_of(tree.elements + index, artifact) for index in range(tree.count)]
     if tree.kind == lib.TCRT_VALUE_OPTIONAL:
         return elements[0] if elements else None
     return dict(zip(elements[0].tolist(), elements[1].tolist())) if tree.kind == lib.TCRT_VALUE_MAP else elements
@@ -422,26 +590,37 @@ class Artifact:
         # The bytes must be there until the model is closed, which contexts delay that outlive this object.
         self._model, self._generation = ffi.gc(opened[0], functools.partial(_close, data)), _generation
         self._threads, self._profiles = threads, profile
+        self._gpu = options.device_index if self._runs_on(variant) == lib.TCRT_DEVICE_CUDA else None
+        self._stream = 0 # of the contexts; 0: each has one of its own
         self._state_lock = threading.Lock() if lib.tcrt_model_state_count(self._model) else None
-        self._contexts_of_states: dict[int, _Context] = {}
+        self._contexts_of_states: dict[tuple[int, bool], _Context] = {}
         self.functions = {f.name: f for f in (Function(self, i) for i in range(lib.tcrt_model_function_count(self._model)))}
+
+    def _runs_on(self, variant: str | None) -> int:
+        info = ffi.new("tcrt_variant_info_t *")
+        for index in range(lib.tcrt_model_variant_count(self._model)):
+            _check(lib.tcrt_model_variant(self._model, index, info))
+            if variant is None or _text(info.name) == variant:
+                return info.device
+        return lib.TCRT_DEVICE_CPU
 
     def _handle(self):
         if self._model is None:
             raise InvalidError(f"{self.path}: the artifact is closed")
         return self._model
 
-    def _only_context(self, function: Function) -> _Context:
+    def _only_context(self, function: Function, is_placed: bool = False) -> _Context:
+        """`is_placed`: with tensors that may be on a GPU, or the caller's."""
         self._handle()
         if not self._contexts_of_states:
-            self._contexts_of_states[-1] = _Context(self, function)
-        first = self._contexts_of_states[-1]
-        context = self._contexts_of_states.get(function.index)
+            self._contexts_of_states[-1, False] = _Context(self, function)
+        first = self._contexts_of_states[-1, False]
+        context = self._contexts_of_states.get((function.index, is_placed))
         if context is None: # the same context, and so the same states, with tensors for this function
             context = _Context.__new__(_Context)
             context.handle, context.model = first.handle, first.model
             context._prepare(function)
-            self._contexts_of_states[function.index] = context
+            self._contexts_of_states[function.index, is_placed] = context
         _check(lib.tcrt_context_set_function(context.handle, function.index))
         return context
 
@@ -461,9 +640,10 @@ class Artifact:
         return self.main.outputs
 
     def run(self, inputs: Arrays | None = None, /, **named: Any) -> dict[str, Any]:
-        """Runs the first function. Inputs by name, of the dtypes and sizes of `inputs`: NumPy arrays, what DLPack exports from host memory, numbers and
-        lists; lists of them are sequences, None is an absent optional, dicts are maps. Returns new arrays by the outputs' names. Raises
-        RefusedError for inputs that the model does not take, InvalidError after close(), MachineError where memory runs out."""
+        """Runs the first function: artifact.run(inputs, stream=None, device=None, out=None, **named), see Function.__call__. Inputs by name, of the dtypes
+        and sizes of `inputs`: NumPy arrays, what DLPack exports, numbers and lists; lists of them are sequences, None is an absent optional, dicts are maps.
+        Returns arrays by the outputs' names. Raises RefusedError for inputs that the model does not take, InvalidError after close(), MachineError where
+        memory runs out."""
         return self.main(inputs, **named)
 
     __call__ = run
@@ -482,7 +662,7 @@ class Artifact:
             raise InvalidError(f"{self.path}: load the artifact with profile=True to time its kernels")
         totals: dict[str, dict[str, Any]] = {}
         entry = ffi.new("tcrt_profile_entry_t *")
-        handles = {c.handle: c for f in self.functions.values() for c in list(f._contexts)}
+        handles = {c.handle: c for f in self.functions.values() for c in [*f._contexts, *f._placed_contexts]}
         handles.update({c.handle: c for c in self._contexts_of_states.values()})
         for context in handles:
             for index in range(lib.tcrt_context_profile_count(context)):
@@ -520,8 +700,11 @@ class Artifact:
         """Frees the model once no call uses it; later calls raise InvalidError."""
         for function in self.functions.values():
             function._contexts.clear()
+            function._placed_contexts.clear()
         self._contexts_of_states.clear()
         self._model = None
+        if self._gpu is not None:
+            lib.tcrt_gpu_trim()
 
     def __enter__(self) -> "Artifact":
         return self

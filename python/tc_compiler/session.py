@@ -9,13 +9,15 @@ import concurrent.futures
 import ctypes
 import enum
 import os
+import tempfile
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
+from .arrays import DeviceArray, gpu_of, is_on_gpu, stream_of, view_of
 from .artifact import Artifact, Value
 from .compiler import compile
-from .dtypes import DTYPES
+from .dtypes import DTYPES, DType
 from .errors import InvalidError
 
 _MAGIC = b"tcart\r\n\x1a"
@@ -94,55 +96,102 @@ class ModelMetadata:
         self.custom_metadata_map = {"tc": str(manifest.get("version", ""))}
 
 
-class OrtValue:
-    """An array as ONNX Runtime's OrtValue, in host memory."""
+def _dtype_of(element_type: Any) -> DType:
+    """The type that NumPy or, by its number, ONNX calls so."""
+    name = DTYPES[element_type].array if isinstance(element_type, int) and element_type in DTYPES else None
+    if name is None:
+        try:
+            name = np.dtype(element_type).name
+        except TypeError:
+            name = ""
+    for dtype in DTYPES.values():
+        if dtype.array == name:
+            return dtype
+    raise InvalidError(f"ONNX has no tensors of {element_type}")
 
-    def __init__(self, array: np.ndarray):
+
+def _device_of(device_type: str, device_id: int) -> str:
+    kind = device_type.lower()
+    if kind not in ("cpu", "cuda"):
+        raise InvalidError(f'there are no arrays on "{device_type}"; devices are cpu and cuda')
+    return "cpu" if kind == "cpu" else f"cuda:{device_id}"
+
+
+class OrtValue:
+    """An array as ONNX Runtime's OrtValue, in host memory or that of a GPU."""
+
+    def __init__(self, array: np.ndarray | DeviceArray):
         self._array = array
 
     @staticmethod
     def ortvalue_from_numpy(array: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """The array itself, not a copy."""
-        if device_type != "cpu":
-            raise InvalidError(f"OrtValues are in host memory, not on {device_type}; runs copy what they need")
-        return OrtValue(np.asarray(array))
+        """The array itself, not a copy; for "cuda" a copy there."""
+        device = _device_of(device_type, device_id)
+        return OrtValue(np.asarray(array) if device == "cpu" else DeviceArray.from_host(array, device))
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """A new array of zeros."""
-        return OrtValue.ortvalue_from_numpy(np.zeros(shape, element_type), device_type)
+        """A new array, of zeros in host memory. element_type: NumPy's, or the number of ONNX's TensorProto.DataType."""
+        dtype, device = _dtype_of(element_type), _device_of(device_type, device_id)
+        return OrtValue(np.zeros(shape, dtype.numpy) if device == "cpu" else DeviceArray(shape, dtype, gpu_of(device), stream_of(None)))
+
+    @staticmethod
+    def from_dlpack(data: Any) -> "OrtValue":
+        """What exports DLPack, without a copy."""
+        if not is_on_gpu(data):
+            return OrtValue(np.from_dlpack(data))
+        view = view_of(data)
+        if view.dtype is None or view.gpu is None or not view.is_contiguous:
+            raise InvalidError("an OrtValue is row-major, of a type that ONNX has; give what .contiguous() returns")
+        return OrtValue(DeviceArray(view.shape, view.dtype, view.gpu, stream_of(None), view.owner, view.address))
 
     def numpy(self) -> np.ndarray:
-        """The array itself, not a copy."""
-        return self._array
+        """The array itself, not a copy; of one on a GPU a copy."""
+        return self._array.numpy() if isinstance(self._array, DeviceArray) else self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if isinstance(self._array, DeviceArray):
+            return self._array.__array__(dtype, copy)
         if copy:
             return np.array(self._array, dtype)
         return np.asarray(self._array, dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule, for the default stream."""
+        return self._array.__dlpack__()
 
     def shape(self) -> list[int]:
         """Its sizes."""
         return list(self._array.shape)
 
+    def _type(self) -> DType:
+        return self._array._type if isinstance(self._array, DeviceArray) else _dtype_of(self._array.dtype)
+
     def data_type(self) -> str:
         """ONNX Runtime's name of the type: "tensor(float)"; raises InvalidError for types that models have not."""
-        for dtype in DTYPES.values():
-            if dtype.array == self._array.dtype.name:
-                return f"tensor({dtype.onnx})"
-        raise InvalidError(f"ONNX has no tensors of {self._array.dtype}")
+        return f"tensor({self._type().onnx})"
+
+    def element_type(self) -> int:
+        """The number of ONNX's TensorProto.DataType."""
+        return self._type().number
 
     def data_ptr(self) -> int:
         """The address of its first element."""
-        return self._array.ctypes.data
+        return self._array._address if isinstance(self._array, DeviceArray) else self._array.ctypes.data
 
     def tensor_size_in_bytes(self) -> int:
         """Bytes of its elements."""
         return self._array.nbytes
 
     def device_name(self) -> str:
-        """Always "cpu"."""
-        return "cpu"
+        """"cpu" or "cuda"."""
+        return "cuda" if isinstance(self._array, DeviceArray) else "cpu"
 
     def has_value(self) -> bool:
         """Always True."""
@@ -152,29 +201,42 @@ class OrtValue:
         """Always True."""
         return True
 
-    def update_inplace(self, array: np.ndarray) -> None:
-        """Copies the array, of the same sizes, into this one."""
-        self._array[...] = array
-
-
-def _array_at(address: int, device_type: str, element_type: Any, shape: Sequence[int]) -> np.ndarray:
-    if device_type != "cpu":
-        raise InvalidError(f"what is bound is in host memory, not on {device_type}; runs copy what they need")
-    dtype = np.dtype(element_type)
-    count = int(np.prod(shape, dtype=np.int64))
-    if not count:
-        return np.empty(shape, dtype)
-    return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(address), dtype).reshape(shape)
+    def update_inplace(self, data: "np.ndarray | OrtValue") -> None:
+        """Copies an array, of the same sizes and type, into this one, which stays where it is."""
+        source = data._array if isinstance(data, OrtValue) else data
+        if isinstance(source, DeviceArray):
+            source.copy_to(self._array)
+        elif isinstance(self._array, DeviceArray):
+            if tuple(source.shape) != self._array.shape or _dtype_of(source.dtype) is not self._array._type:
+                raise InvalidError(f"the value is {self._array._type.array}{self.shape()}, but was given {source.dtype}{list(source.shape)}")
+            self._array._copy_from(np.ascontiguousarray(source))
+        else:
+            self._array[...] = source
 
 
 class IOBinding:
-    """Inputs and outputs of later runs by `session.run_with_iobinding`."""
+    """Inputs and outputs of later runs by `session.run_with_iobinding`. Arrays are read and written where they are."""
 
     def __init__(self, session: "InferenceSession"):
         self._session = session
         self._inputs: dict[str, Any] = {}
-        self._outputs: dict[str, OrtValue | None] = {}
+        self._outputs: dict[str, OrtValue | str] = {} # or where a new array is made
         self._results: list[OrtValue] = []
+
+    def _place(self, name: str, device_type: str, device_id: int) -> str:
+        device, artifact = _device_of(device_type, device_id), self._session._artifact
+        if device != "cpu" and artifact._gpu is None:
+            raise InvalidError(f'{artifact.path}: "{name}" cannot be bound to memory of a GPU, as the session runs on the CPU; make it with providers=["CUDAExecutionProvider"]') # fmt: skip
+        return device
+
+    def _array_at(self, name: str, address: int, device_type: str, device_id: int, element_type: Any, shape: Sequence[int]) -> Any:
+        device, dtype = self._place(name, device_type, device_id), _dtype_of(element_type)
+        if device != "cpu":
+            return DeviceArray(tuple(shape), dtype, gpu_of(device), stream_of(self._session._artifact._stream), None, address)
+        count = int(np.prod(shape, dtype=np.int64))
+        if not count:
+            return np.empty(shape, dtype.numpy)
+        return np.frombuffer((ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address), dtype.numpy).reshape(shape)
 
     def bind_cpu_input(self, name: str, array: np.ndarray) -> None:
         """Later runs read the array, and what is in it then."""
@@ -182,22 +244,30 @@ class IOBinding:
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
         """Later runs read the value's array."""
-        self._inputs[name] = value.numpy()
+        self._place(name, value.device_name(), 0)
+        self._inputs[name] = value._array
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
-        """Later runs read `shape` elements at the address in host memory, which the caller keeps."""
-        self._inputs[name] = _array_at(buffer_ptr, device_type, element_type, shape)
+        """Later runs read `shape` elements at the address, which the caller keeps. device_type: "cpu" or "cuda"; what the caller has enqueued for it in CUDA's
+        default stream, or the session's user_compute_stream, comes first. Raises InvalidError where the session cannot read it."""
+        self._inputs[name] = self._array_at(name, buffer_ptr, device_type, device_id, element_type, shape)
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None, shape: Sequence[int] | None = None,
                     buffer_ptr: int | None = None) -> None: # fmt: skip
-        """Later runs give the output, in a new array, or at the address in host memory, which the caller keeps. Raises InvalidError for names that
+        """Later runs give the output, in a new array there, or at the address, which the caller keeps. Raises InvalidError for names that
         the model has not."""
         self._session._index_of(name)
-        self._outputs[name] = None if buffer_ptr is None else OrtValue(_array_at(buffer_ptr, device_type, element_type, shape or ()))
+        if buffer_ptr is None:
+            self._outputs[name] = self._place(name, device_type, device_id)
+            return
+        if element_type is None or shape is None:
+            raise InvalidError(f'{self._session._artifact.path}: output "{name}" needs element_type and shape with buffer_ptr')
+        self._outputs[name] = OrtValue(self._array_at(name, buffer_ptr, device_type, device_id, element_type, shape))
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
         """Later runs write the output into the value's array."""
         self._session._index_of(name)
+        self._place(name, value.device_name(), 0)
         self._outputs[name] = value
 
     def clear_binding_inputs(self) -> None:
@@ -227,7 +297,8 @@ class InferenceSession:
     """A model to run. Thread-safe, as Artifact.
 
     path_or_bytes: an artifact, or a model that is compiled first (.onnx, .pt2, .pt, ONNX's bytes); $TC_CACHE_DIR keeps what was compiled. providers:
-    "CUDAExecutionProvider" first compiles for GPUs. Raises TcErrors.
+    "CUDAExecutionProvider" first compiles for GPUs; of its options `device_id` and `user_compute_stream` count: the stream, which must outlive the session,
+    is that of its runs, which wait for it. Raises TcErrors.
     """
 
     def __init__(self, path_or_bytes: str | os.PathLike | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
@@ -236,14 +307,32 @@ class InferenceSession:
         names = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
         is_cuda = bool(names) and names[0] == "CUDAExecutionProvider"
         self._providers = ["CUDAExecutionProvider"] if is_cuda else ["CPUExecutionProvider"]
+        first = providers[0] if providers else ""
+        given = dict(first[1] if not isinstance(first, str) else (list(provider_options or []) or [{}])[0] or {})
+        self._provider_options = {key: str(value) for key, value in given.items()}
+        device = f"cuda:{given.get('device_id', 0)}" if is_cuda else None
         threads = getattr(options, "intra_op_num_threads", 0)
         if self._is_artifact(path_or_bytes):
-            self._artifact = Artifact(path_or_bytes, threads=threads, device="cuda" if is_cuda else None, profile=options.enable_profiling)
+            self._artifact = Artifact(path_or_bytes, threads=threads, device=device, profile=options.enable_profiling)
         else:
-            self._artifact = compile(path_or_bytes, dims=getattr(options, "_dims", None), threads=threads, target="cuda" if is_cuda else None)
+            with tempfile.TemporaryDirectory(prefix="tc-") as folder:
+                output = os.path.join(folder, "model.bin") if device not in (None, "cuda:0") else None
+                self._artifact = compile(path_or_bytes, output=output, dims=getattr(options, "_dims", None), threads=threads, target="cuda" if is_cuda else None)
+                if output is not None: # compile's is on the first GPU
+                    with open(output, "rb") as file:
+                        self._artifact = Artifact(file.read(), threads=threads, device=device)
+        if is_cuda and given.get("user_compute_stream"):
+            self._artifact._stream = self._stream_of(given["user_compute_stream"])
         self._options, self._function = options, self._artifact.main
         self._indices = {value.name: index for index, value in enumerate(self._function.outputs)}
         self._workers: concurrent.futures.ThreadPoolExecutor | None = None
+
+    @staticmethod
+    def _stream_of(given: Any) -> int:
+        try:
+            return stream_of(int(given))
+        except ValueError:
+            raise InvalidError(f'user_compute_stream is "{given}"; give the address of a CUstream in decimal') from None
 
     @staticmethod
     def _is_artifact(source: Any) -> bool:
@@ -281,19 +370,19 @@ class InferenceSession:
         return list(self._providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Providers have no options."""
-        return {name: {} for name in self._providers}
+        """The options that the provider was given, as text."""
+        return {name: dict(self._provider_options) for name in self._providers}
 
     def get_session_options(self) -> SessionOptions:
         """The options that the session was made with."""
         return self._options
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
-        """The outputs of these names (None or empty: all), in their order, as new arrays. input_feed: arrays by names of inputs, of the model's dtypes
-        and sizes that get_inputs allows; OrtValues. Raises RefusedError for others, InvalidError for names of outputs that the model has not."""
+        """The outputs of these names (None or empty: all), in their order, as new NumPy arrays. input_feed: arrays by names of inputs, of the model's
+        dtypes and sizes that get_inputs allows; OrtValues. Raises RefusedError for others, InvalidError for names of outputs that the model has not."""
         wanted = [self._index_of(name) for name in output_names] if output_names else None
-        feed = {name: value.numpy() if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
-        return self._function.run_list(feed, wanted)
+        feed = {name: value._array if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
+        return self._function.run_list(feed, wanted, device="cpu" if any(map(is_on_gpu, feed.values())) else None)
 
     def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None) -> list[OrtValue]:
         """As run, with OrtValues."""
@@ -320,15 +409,23 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """A run whose inputs and outputs are what was bound. Raises InvalidError where what an output is bound to has another dtype or other sizes."""
-        names = list(iobinding._outputs) or list(self._indices)
+        names, bound = list(iobinding._outputs) or list(self._indices), iobinding._outputs
+        # Strings, and elements of less than a byte, are of another form in arrays.
+        copied = {value.name for value in self._function.outputs if value.dtype.name == "string" or value.dtype.is_packed}
+        out = {name: value._array for name, value in bound.items() if isinstance(value, OrtValue) and name not in copied}
+        devices = {value for value in bound.values() if isinstance(value, str)} - {"cpu"}
+        if len(devices) > 1:
+            raise InvalidError(f"{self._artifact.path}: outputs are bound to {' and '.join(sorted(devices))}; a run has one GPU")
         iobinding._results = []
-        for name, array in zip(names, self.run(names, iobinding._inputs)):
-            bound = iobinding._outputs.get(name)
-            if bound is not None:
-                if bound.numpy().shape != array.shape or bound.numpy().dtype != array.dtype:
-                    raise InvalidError(f'{self._artifact.path}: output "{name}" is {array.dtype}{list(array.shape)}, but what is bound is {bound.numpy().dtype}{bound.shape()}')
-                bound.update_inplace(array)
-            iobinding._results.append(bound or OrtValue(array))
+        wanted = [self._index_of(name) for name in names]
+        device = devices.pop() if devices else "cpu" if any(map(is_on_gpu, iobinding._inputs.values())) else None
+        for name, array in zip(names, self._function.run_list(iobinding._inputs, wanted, device=device, out=out)):
+            value = bound.get(name, "cpu")
+            if not isinstance(value, OrtValue):
+                value = OrtValue(array.numpy() if value == "cpu" and isinstance(array, DeviceArray) else array)
+            elif name in copied:
+                value.update_inplace(array)
+            iobinding._results.append(value)
 
 
 def get_available_providers() -> list[str]:

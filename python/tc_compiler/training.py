@@ -14,7 +14,8 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from ._tcrt import ffi, lib
-from .artifact import Artifact, _bytes_of, _check, _text
+from .arrays import _bytes_of, _check, _text, is_on_gpu
+from .artifact import Artifact
 from .compiler import _compile_file, _options
 from .dtypes import DTYPES
 from .errors import InvalidError, RefusedError
@@ -30,18 +31,18 @@ class TrainingArtifact(Artifact):
 
     def step(self, *arguments: Any) -> float:
         """One step of training; arguments are inputs, then targets, in the order of functions["step"].inputs. Returns the loss before it."""
-        (loss,) = self._call("step", arguments)
+        (loss,) = self._call("step", arguments, device="cpu" if any(map(is_on_gpu, arguments)) else None)
         return float(loss)
 
-    def evaluate(self, *inputs: Any) -> list[np.ndarray]:
-        """What the module returns for these inputs in eval mode, under the states' values."""
-        return self._call("evaluate", inputs)
+    def evaluate(self, *inputs: Any, **options: Any) -> list[Any]:
+        """What the module returns for these inputs in eval mode, under the states' values. Options are those of a function's call: device, stream, out."""
+        return self._call("evaluate", inputs, **options)
 
-    def _call(self, name: str, arguments: Sequence[Any]) -> list[Any]:
+    def _call(self, name: str, arguments: Sequence[Any], **options: Any) -> list[Any]:
         function = self.functions[name]
         if len(arguments) != len(function.inputs):
             raise RefusedError(f"{self.path}: {name} takes {', '.join(v.name for v in function.inputs)}, but was given {len(arguments)} arguments")
-        return function.run_list({value.name: argument for value, argument in zip(function.inputs, arguments)})
+        return function.run_list({value.name: argument for value, argument in zip(function.inputs, arguments)}, **options)
 
     def _states(self) -> list[tuple[int, str, np.dtype, tuple[int, ...]]]:
         info, found = ffi.new("tcrt_state_info_t *"), []
@@ -398,4 +399,5 @@ def compile_training(module: Any, loss: Callable, optimizer: Any, example: Any, 
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
         path = os.path.join(folder, "training.pt2")
         export_training(module, loss, optimizer, example, path)
-        return TrainingArtifact(_compile_file(path, output, folder, _options(options)), threads=threads)
+        device = "cuda" if options.get("target") == "cuda" else None
+        return TrainingArtifact(_compile_file(path, output, folder, _options(options)), threads=threads, device=device)

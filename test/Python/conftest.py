@@ -9,6 +9,7 @@ import pytest
 OPTIONAL = {
     "torch": lambda: importlib.util.find_spec("torch") is not None,
     "onnxruntime": lambda: importlib.util.find_spec("onnxruntime") is not None,
+    "cupy": lambda: importlib.util.find_spec("cupy") is not None,
     "mypy": lambda: importlib.util.find_spec("mypy") is not None,
     "cuda": lambda: os.path.exists("/dev/nvidiactl"),
 }

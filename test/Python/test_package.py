@@ -156,6 +156,89 @@ def test_errors(add, tmp_path):
     assert issubclass(tc.RefusedError, tc.TcError) and tc.UnsupportedError.code == 2
 
 
+def test_sizes_of_refused_calls():
+    artifact = tc.compile(model([helper.make_node("Mul", ["x", "y"], ["z"])], [tensor("x", ["n"]), tensor("y", [1])], [tensor("z", ["n"])]))
+    x, y = np.arange(6, dtype=np.float32), np.full(1, 2, np.float32)
+    assert artifact(x=x[:3], y=y)["z"].tolist() == [0, 2, 4]
+    with pytest.raises(tc.RefusedError):
+        artifact(x=x, y=y.astype(np.float64))
+    assert artifact(x=x, y=y)["z"].tolist() == [0, 2, 4, 6, 8, 10]
+    with pytest.raises(tc.RefusedError):
+        artifact(x=x[:2], y=y.astype(np.float64))
+    assert artifact(x=x[:2], y=y)["z"].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("wrap", [lambda array: array, Exporter])
+def test_out(add, wrap):
+    x = np.ones((3, 4), np.float32)
+    target = np.zeros((3, 4), np.float32)
+    given = wrap(target)
+    assert add({"x": x, "y": x}, out={"z": given})["z"] is given
+    np.testing.assert_array_equal(target, 2 * x)
+    np.testing.assert_array_equal(add(x=x, y=target)["z"], 3 * x)
+    empty = np.zeros((0, 4), np.float32)
+    assert add({"x": empty, "y": empty}, out={"z": wrap(empty.copy())})["z"] is not None
+    wrong = {
+        r"what out gives is float32\[2, 4\], but float32\[3, 4\] is written": np.zeros((2, 4), np.float32),
+        "float64": np.zeros((3, 4)),
+        "not row-major": np.zeros((4, 3), np.float32).T,
+    }
+    for text, array in wrong.items():
+        with pytest.raises(tc.InvalidError, match=f'output "z".*{text}'):
+            add({"x": x, "y": x}, out={"z": wrap(array)})
+    with pytest.raises(tc.InvalidError, match='output "z" overlaps that of input "x"'):
+        add({"x": target, "y": x}, out={"z": wrap(target)})
+    target.flags.writeable = False
+    with pytest.raises(tc.InvalidError, match='output "z".*read-only'):
+        add({"x": x, "y": x}, out={"z": wrap(target)})
+    with pytest.raises(tc.InvalidError, match='no output "w" for out; outputs are z'):
+        add({"x": x, "y": x}, out={"w": target})
+    with pytest.raises(tc.InvalidError, match="cannot be written into what out gives: list has neither"):
+        add({"x": x, "y": x}, out={"z": [1]})
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    for name, dtype in (("FLOAT", torch.float32), ("BFLOAT16", torch.bfloat16), ("BOOL", torch.bool)):
+        kind, shape = getattr(TensorProto, name), ("n", 4)
+        node = helper.make_node("Or" if name == "BOOL" else "Add", ["x", "y"], ["z"])
+        artifact = tc.compile(model([node], [tensor("x", shape, kind), tensor("y", shape, kind)], [tensor("z", shape, kind)]))
+        x, target = torch.ones(3, 4).to(dtype), torch.zeros(3, 4).to(dtype)
+        assert artifact({"x": x, "y": x}, out={"z": target})["z"] is target
+        assert target.equal(x + x)
+        part = torch.zeros(9, 4).to(dtype)[3:6]
+        artifact({"x": x, "y": x}, out={"z": part.requires_grad_(name == "FLOAT")})
+        assert part.equal(x + x)
+        with pytest.raises(tc.InvalidError, match="not row-major"):
+            artifact({"x": x, "y": x}, out={"z": torch.zeros(4, 3).to(dtype).T})
+
+
+def test_out_of_sizes_that_data_decide():
+    artifact = tc.compile(model([helper.make_node("NonZero", ["x"], ["z"])], [tensor("x", ["n"])], [tensor("z", [1, None], TensorProto.INT64)]))
+    target = np.zeros((1, 2), np.int64)
+    assert artifact({"x": np.array([0, 1, 2], np.float32)}, out={"z": target})["z"] is target and target.tolist() == [[1, 2]]
+    with pytest.raises(tc.InvalidError, match=r"int64\[1, 2\], but int64\[1, 1\] is written"):
+        artifact({"x": np.array([0, 1, 0], np.float32)}, out={"z": target})
+
+
+def test_no_gpu_on_the_cpu(add):
+    x = np.ones((1, 4), np.float32)
+    with pytest.raises(tc.InvalidError, match='runs on the CPU, so results are not on cuda; load it with device="cuda"'):
+        add({"x": x, "y": x}, device="cuda")
+    with pytest.raises(tc.InvalidError, match="runs on the CPU, which has no streams"):
+        add({"x": x, "y": x}, stream=1)
+    np.testing.assert_array_equal(add({"x": x, "y": x}, device="cpu")["z"], 2 * x)
+
+
+def test_inputs_called_as_keywords():
+    names = ["stream", "device", "out"]
+    nodes = [helper.make_node("Sum", names, ["y"])]
+    artifact = tc.compile(model(nodes, [tensor(name, [2]) for name in names], [tensor("y", [2])]))
+    x, target = np.ones(2, np.float32), np.zeros(2, np.float32)
+    assert artifact(stream=x, device=x, out=x)["y"].tolist() == [3, 3]
+    assert artifact({name: x for name in names}, out={"y": target})["y"] is target and target.tolist() == [3, 3]
+
+
 def test_options(tmp_path):
     path = tmp_path / "model.onnx"
     onnx.save(sum_model(), path)

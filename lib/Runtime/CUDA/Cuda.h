@@ -1,6 +1,7 @@
 /*
  * Cuda.h - what the files of the driver for GPU variants share: the CUDA driver API (Library.c), weights on their way
- * (Upload.c), launches that are kept and enqueued as graphs (Graphs.c), the driver itself (Driver.c).
+ * (Upload.c), launches that are kept and enqueued as graphs (Graphs.c), the driver itself (Driver.c), memory for
+ * callers (Buffers.c).
  *
  * The few declarations of that API that we need are written out here (CUDA Driver API reference), so that libtcrt
  * builds and links without CUDA. libcuda.so.1 is opened at run time.
@@ -11,6 +12,8 @@
 #define TCRT_CUDA_CUDA_H
 
 #include "../Internal.h"
+
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,7 +45,10 @@ enum {
   CU_EVENT_DISABLE_TIMING = 2,
   CU_JIT_ERROR_LOG_BUFFER = 5,
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+  CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+  CU_MEMORYTYPE_DEVICE = 2
 };
 
 /* Entries of `extra`. */
@@ -107,6 +113,8 @@ typedef struct CUDA_KERNEL_NODE_PARAMS {
   X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream))         \
   X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                             \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                          \
+  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *data, int attribute, CUdeviceptr pointer))                  \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags))                          \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                     \
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                 \
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                              \
@@ -141,6 +149,7 @@ typedef struct tcrt_cuda_t {
 #undef DECLARE
   int has_graphs;    /* all that graphs need */
   int has_no_device; /* the driver is there, and sees no GPU */
+  pid_t process;     /* that opened it */
   char problem[256]; /* why it cannot be used; empty: it can */
 } tcrt_cuda_t;
 
@@ -156,6 +165,11 @@ tcrt_status_t tcrt_cuda_fail(const char *name, const char *what, CUresult error)
 
 /* Copies from the host, with the CUDA context current, and waits for the end. */
 CUresult tcrt_cuda_upload(CUcontext context, CUdeviceptr dst, const void *src, uint64_t bytes);
+
+/* cuMemAlloc, with the CUDA context current; where memory runs out, after what Buffers.c keeps is freed. */
+CUresult tcrt_cuda_allocate(CUdeviceptr *pointer, uint64_t bytes);
+/* Frees that. False: there was nothing. */
+int tcrt_cuda_trim(void);
 
 /* ---- launches that are kept ---- */
 

@@ -244,7 +244,7 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
   status = load_module(model, &record, state, sm, device_name);
   uint64_t weights_size = record.weights_size;
   if (status == TCRT_OK && weights_size) {
-    error = tcrt_cuda.cuMemAlloc(&state->weights, weights_size);
+    error = tcrt_cuda_allocate(&state->weights, weights_size);
     if (error != CUDA_SUCCESS)
       state->weights = 0;
     else
@@ -426,7 +426,7 @@ static void *allocate(tcrt_context_t *context, uint64_t bytes) {
   stream_state_t *state = stream_of(context);
   CUdeviceptr pointer = 0;
   push(context);
-  CUresult error = tcrt_cuda.cuMemAlloc(&pointer, bytes ? bytes : 1);
+  CUresult error = tcrt_cuda_allocate(&pointer, bytes ? bytes : 1);
   /* Graphs hold memory of the device, and can be made again. */
   if (error == CUDA_ERROR_OUT_OF_MEMORY && state->graphs && tcrt_cuda_graphs_trim(state->graphs, state->stream))
     error = tcrt_cuda.cuMemAlloc(&pointer, bytes ? bytes : 1);

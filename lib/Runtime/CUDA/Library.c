@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 tcrt_cuda_t tcrt_cuda;
 
@@ -24,6 +25,7 @@ const char *tcrt_cuda_error_text(CUresult error) {
 
 static void load(void) {
   tcrt_cuda_t *cuda = &tcrt_cuda;
+  cuda->process = getpid();
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     snprintf(cuda->problem, sizeof cuda->problem, "the NVIDIA driver (libcuda.so.1) is not installed");

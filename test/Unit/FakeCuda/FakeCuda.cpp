@@ -55,8 +55,14 @@ struct Stream {
   std::deque<std::function<void()>> work;
 };
 
-struct Event {
+/// One time that an event was recorded.
+struct Record {
+  Stream *stream = nullptr;
   double ms = -1;
+};
+
+struct Event {
+  std::shared_ptr<Record> last = std::make_shared<Record>();
 };
 
 struct Graph {
@@ -82,6 +88,7 @@ struct Fake {
   int devices = 1, sm = 90, nextStream = 1, retained = 0;
   double now = 0;
   uint64_t memory = 0, mostMemory = UINT64_MAX;
+  Stream theDefault = {0, {}};
   std::map<uint64_t, std::pair<std::unique_ptr<uint8_t[]>, uint64_t>> allocations;
   std::map<void *, std::unique_ptr<uint8_t[]>> pinned;
   std::map<void *, std::unique_ptr<Module>> modules;
@@ -107,6 +114,8 @@ struct Fake {
     return address - next->first <= next->second.second && bytes <= next->second.second - (address - next->first);
   }
   Stream *find(CUstream handle) {
+    if (uintptr_t(handle) <= 1) // the default stream
+      return &theDefault;
     auto it = streams.find(handle);
     return it == streams.end() ? nullptr : it->second.get();
   }
@@ -117,7 +126,16 @@ struct Fake {
       work();
     }
   }
+  /// Runs the stream as far as the event.
+  void runTo(const Record &record) {
+    while (record.stream && record.ms < 0 && !record.stream->work.empty()) {
+      auto work = std::move(record.stream->work.front());
+      record.stream->work.pop_front();
+      work();
+    }
+  }
   void runAll() {
+    run(theDefault);
     for (auto &[handle, stream] : streams)
       run(*stream);
   }
@@ -407,7 +425,8 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction, int, int) {
 
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *result, size_t bytes) {
   ENTER("cuMemAlloc_v2");
-  if (bytes > f.mostMemory || f.memory > f.mostMemory - bytes)
+  constexpr uint64_t kAll = uint64_t(1) << 37; // of a machine that has it
+  if (bytes > kAll || bytes > f.mostMemory || f.memory > f.mostMemory - bytes)
     return CUDA_ERROR_OUT_OF_MEMORY;
   // As the driver does, from a multiple of 256 on.
   auto data = std::make_unique<uint8_t[]>(bytes + 256);
@@ -519,9 +538,9 @@ EXPORT CUresult cuEventCreate(CUevent *result, unsigned) {
   return CUDA_SUCCESS;
 }
 
+// What waits for it goes on doing so.
 EXPORT CUresult cuEventDestroy_v2(CUevent event) {
   ENTER("cuEventDestroy_v2");
-  f.runAll();
   return f.events.erase(event) ? CUDA_SUCCESS : f.misuse("cuEventDestroy: no such event", kInvalidHandle);
 }
 
@@ -530,23 +549,44 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   auto it = f.events.find(event);
   if (it == f.events.end())
     return f.misuse("cuEventRecord: no such event", kInvalidHandle);
-  return enqueue(stream, "cuEventRecord", [e = it->second.get()] { e->ms = fake().now += 0.25; });
+  auto record = std::make_shared<Record>();
+  record->stream = f.find(stream);
+  it->second->last = record;
+  return enqueue(stream, "cuEventRecord", [record] { record->ms = fake().now += 0.25; });
+}
+
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  ENTER("cuStreamWaitEvent");
+  auto it = f.events.find(event);
+  if (it == f.events.end())
+    return f.misuse("cuStreamWaitEvent: no such event", kInvalidHandle);
+  return enqueue(stream, "cuStreamWaitEvent", [record = it->second->last] { fake().runTo(*record); });
 }
 
 EXPORT CUresult cuEventSynchronize(CUevent event) {
   ENTER("cuEventSynchronize");
-  if (!f.events.count(event))
+  auto it = f.events.find(event);
+  if (it == f.events.end())
     return f.misuse("cuEventSynchronize: no such event", kInvalidHandle);
-  f.runAll();
+  f.runTo(*it->second->last);
   return f.lost;
 }
 
 EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
   ENTER("cuEventElapsedTime");
   auto from = f.events.find(start), to = f.events.find(end);
-  if (from == f.events.end() || to == f.events.end() || from->second->ms < 0 || to->second->ms < 0)
+  if (from == f.events.end() || to == f.events.end() || from->second->last->ms < 0 || to->second->last->ms < 0)
     return f.misuse("cuEventElapsedTime: an event that is not there or not over", kInvalidHandle);
-  *ms = float(to->second->ms - from->second->ms);
+  *ms = float(to->second->last->ms - from->second->last->ms);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr pointer) {
+  ENTER("cuPointerGetAttribute", false);
+  if (!f.owns(pointer, 1))
+    return kInvalidValue;
+  const int value = attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CU_MEMORYTYPE_DEVICE : 0;
+  std::memcpy(data, &value, sizeof value);
   return CUDA_SUCCESS;
 }
 
@@ -741,6 +781,18 @@ EXPORT std::string live() {
 EXPORT std::vector<std::string> problems() {
   LOCK;
   return f.problems;
+}
+
+/// For tests in other languages: "calls", "problems" or "live", in lines. Returns the bytes of all of it with a NUL.
+extern "C" EXPORT size_t fakeCudaReport(const char *what, char *text, size_t size) {
+  std::string all = std::strcmp(what, "live") == 0 ? live() : "";
+  for (const std::string &line : std::strcmp(what, "calls") == 0      ? calls()
+                                 : std::strcmp(what, "problems") == 0 ? problems()
+                                                                      : std::vector<std::string>())
+    all += line + "\n";
+  if (text && size)
+    std::snprintf(text, size, "%s", all.c_str());
+  return all.size() + 1;
 }
 
 EXPORT void *weights(uint64_t bytes) {

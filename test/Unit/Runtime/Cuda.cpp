@@ -540,6 +540,120 @@ TEST_CASE("large weights are copied through pinned buffers") {
   }
 }
 
+namespace {
+
+/// Memory beyond contexts.
+void *allocate(uint64_t bytes, void *stream = nullptr) {
+  void *data = nullptr;
+  tcrt_status_t status = tcrt_gpu_allocate(0, bytes, stream, &data);
+  INFO(tcrt_last_error());
+  REQUIRE(status == TCRT_OK);
+  return data;
+}
+
+void checkNothingIsLeft() {
+  tcrt_gpu_trim();
+  CHECK(fake::problems() == std::vector<std::string>());
+  CHECK(fake::live() == "");
+  fake::reset();
+}
+
+} // namespace
+
+TEST_CASE("memory for callers comes again in its stream") {
+  fake::reset();
+  void *stream = fake::makeStream(), *first = allocate(1000, stream);
+  CHECK(fake::count("cuMemAlloc_v2 1024") == 1); // of one kind: 961 to 1024
+  tcrt_gpu_free(0, first, 1000, stream);
+  CHECK(fake::count("cuMemFree_v2") == 0);
+  void *other = allocate(1000), *larger = allocate(1025, stream), *again = allocate(970, stream);
+  CHECK(again == first);
+  CHECK(other != first);
+  CHECK(larger != first);
+  // Where other streams used it, the driver waits for them.
+  tcrt_gpu_free(0, again, 970, TCRT_ANY_STREAM);
+  CHECK(fake::count("cuMemFree_v2") == 1);
+  tcrt_gpu_free(0, other, 1000, TCRT_DEFAULT_STREAM); // which NULL is, too
+  CHECK(allocate(1000) == other);
+  tcrt_gpu_free(0, other, 1000, nullptr);
+  tcrt_gpu_free(0, larger, 1025, stream);
+  // The oldest goes; what is too large is not kept.
+  std::vector<void *> many;
+  for (int i = 0; i < 300; ++i)
+    many.push_back(allocate(uint64_t(1) << 20));
+  for (void *data : many)
+    tcrt_gpu_free(0, data, uint64_t(1) << 20, nullptr);
+  CHECK(fake::count("cuMemFree_v2") == 1 + 2 + 300 - 256);
+  void *large = allocate(uint64_t(257) << 20);
+  tcrt_gpu_free(0, large, uint64_t(257) << 20, nullptr);
+  CHECK(fake::count("cuMemFree_v2") == 1 + 2 + 300 - 256 + 1);
+  fake::destroyStream(stream);
+  checkNothingIsLeft();
+}
+
+TEST_CASE("memory that is kept for callers is freed where other memory runs out") {
+  {
+    Model model(chainSpec());
+    Context context(model);
+    context.run(1000);
+    void *data = allocate(1 << 20);
+    tcrt_gpu_free(0, data, 1 << 20, nullptr);
+    fake::limitMemory(0);
+    context.run(10000);
+    CHECK(fake::count("cuMemFree_v2") > 0);
+    fake::limitMemory(1000);
+    CHECK(tcrt_gpu_allocate(0, 1 << 20, nullptr, &data) == TCRT_ERROR_MACHINE);
+    CHECK(says("GPU 0: error: the GPU has no memory left for an array (1048576 bytes)"));
+    CHECK(data == nullptr);
+    CHECK(tcrt_gpu_allocate(0, UINT64_MAX, nullptr, &data) == TCRT_ERROR_MACHINE);
+    CHECK(tcrt_gpu_allocate(1, 8, nullptr, &data) == TCRT_ERROR_MACHINE);
+    CHECK(says("error: there is no GPU 1; this machine shows 1"));
+    context.run(1000);
+  }
+  checkNothingIsLeft();
+}
+
+TEST_CASE("streams are ordered without waiting") {
+  fake::reset();
+  void *first = fake::makeStream(), *then = fake::makeStream(), *a = allocate(16), *b = allocate(16);
+  std::vector<float> values = {1, 2, 3, 4}, read(4);
+  REQUIRE(tcrt_gpu_copy(0, a, values.data(), 16, TCRT_COPY_HOST_TO_DEVICE, first) == TCRT_OK);
+  CHECK(!fake::isBusy(first));
+  REQUIRE(tcrt_gpu_copy(0, b, a, 16, TCRT_COPY_DEVICE_TO_DEVICE, first) == TCRT_OK);
+  CHECK(tcrt_gpu_order(0, first, then) == TCRT_OK);
+  CHECK(fake::isBusy(first));
+  REQUIRE(tcrt_gpu_copy(0, read.data(), b, 16, TCRT_COPY_DEVICE_TO_HOST, then) == TCRT_OK);
+  CHECK(read == values);
+  CHECK(tcrt_gpu_wait(0, first) == TCRT_OK);
+  // Nothing to do: NULL is the default stream.
+  const int events = fake::count("cuEventRecord");
+  CHECK(tcrt_gpu_order(0, nullptr, TCRT_DEFAULT_STREAM) == TCRT_OK);
+  CHECK(fake::count("cuEventRecord") == events);
+  int32_t gpu = 7;
+  CHECK(tcrt_gpu_find(static_cast<char *>(a) + 3, &gpu) == TCRT_OK);
+  CHECK(gpu == 0);
+  CHECK(tcrt_gpu_find(values.data(), &gpu) == TCRT_OK);
+  CHECK(gpu == -1);
+  for (const char *name : {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}) {
+    INFO(name);
+    fake::fail(name, 1, 999);
+    CHECK(tcrt_gpu_order(0, first, then) == TCRT_ERROR_INTERNAL);
+    CHECK(says("GPU 0: error: the GPU failed at the order of two streams: some error (CUDA error 999)"));
+  }
+  tcrt_gpu_free(0, a, 16, nullptr);
+  tcrt_gpu_free(0, b, 16, TCRT_ANY_STREAM);
+  fake::destroyStream(first);
+  fake::destroyStream(then);
+  checkNothingIsLeft();
+  a = allocate(16);
+  fake::fail("cuMemcpyDtoHAsync_v2", 1, 700, true);
+  CHECK(tcrt_gpu_copy(0, read.data(), a, 16, TCRT_COPY_DEVICE_TO_HOST, nullptr) == TCRT_ERROR_MACHINE);
+  CHECK(says("GPU 0: error: the GPU is lost to this process"));
+  tcrt_gpu_free(0, a, 16, TCRT_ANY_STREAM); // which nobody can
+  fake::reset();
+  fake::forget();
+}
+
 TEST_CASE("memory of the GPU that runs out leaves everything usable") {
   SECTION("for the arena, an input, an output") {
     Model model(chainSpec());
