@@ -78,7 +78,8 @@ struct Speeds {
     case Rounding::Tf32:
       return compute * (1 - 1 / tf32);
     case Rounding::F16:
-      return waits ? group.constantBytes / 2 : 0; // only constants are stored in it, and widening them takes time
+      // Only constants are stored in it, and widening them takes time: they have to be most of what is waited for.
+      return waits && 2 * group.constantBytes > group.bytes ? group.constantBytes / 2 : 0;
     }
     llvm_unreachable("no rounding");
   }

@@ -10,6 +10,7 @@
 #ifndef TC_LIB_DRIVER_TRIAL_H
 #define TC_LIB_DRIVER_TRIAL_H
 
+#include "BudgetSearch.h"
 #include "Compiler.h"
 
 namespace tc::driver {
@@ -42,18 +43,6 @@ llvm::json::Array describeOutputs(graph::FuncOp main, llvm::ArrayRef<Difference>
 
 /// 1.2e-03.
 std::string shortNumber(double value);
-
-/// How many of a list stay in f32, from its front on.
-struct BudgetSearch {
-  size_t left = 0;
-  double error = 0;   ///< with so many
-  double ofNone = 0;  ///< with none
-  bool isKept = true; ///< false: the error is above the budget with the most, too
-};
-/// The fewest, of at most `most`, whose error `measure` finds within the budget: by doubling, then halving. The last
-/// call of `measure` is for what it returns.
-llvm::Expected<BudgetSearch> findFewest(size_t most, double budget,
-                                        llvm::function_ref<llvm::Expected<double>(size_t)> measure);
 
 } // namespace tc::driver
 

@@ -41,6 +41,11 @@ save("nothing", [node("MatMul", "x in_w", "a"), node("Div", "a zero", "y")], {"x
 # A convolution whose filter is an input, and one of two channels for each group: nothing narrow.
 save("wide", [node("Conv", "x w", "a", "given"), node("Conv", "a g", "y", "grouped", group=4)], {"x": [1, 4, 8, 8], "w": [8, 4, 3, 3]}, {"y": [1, 8, 4, 4]},
      dict(g=rng.standard_normal((8, 2, 3, 3)).astype(F)))
+# One product, whose error numpy tells; sizes that likely ones are not.
+save("one", [node("MatMul", "x mid_w", "y")], {"x": ["n", 256]}, {"y": ["n", 256]}, dict(mid_w=weights["mid_w"]))
+np.savez("one.npz", x=rng.standard_normal((1, 256)).astype(F))
+save("thirds", [node("Reshape", "x shape", "a"), node("MatMul", "a in_w", "y")], {"x": ["n", 64]}, {"y": ["m", "k", 256]},
+     dict(in_w=weights["in_w"], shape=np.array([3, -1, 64], np.int64)))
 # What Winograd's algorithm takes, which is another order of sums.
 save("image", [node("Conv", "x i", "y", pads=[1, 1, 1, 1])], {"x": [1, 32, 28, 28]}, {"y": [1, 32, 28, 28]}, dict(i=rng.standard_normal((32, 32, 3, 3)).astype(F)))
 # In a branch and a loop.

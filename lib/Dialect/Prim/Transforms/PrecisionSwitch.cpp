@@ -142,7 +142,7 @@ private:
     constexpr double kBytes = 4;
     group.flops += double(evaluateLikely(cast<CostOpInterface>(product.op).getFlops(), product.op, usual::kSymbol));
     for (Value operand : product.op->getOperands()) {
-      const double bytes = kBytes * getLikelyCount(operand);
+      const double bytes = kBytes * getLikelyCount(getSizes(operand), product.op, usual::kSymbol);
       group.bytes += bytes;
       group.constantBytes += isMadeOfConstants(operand) ? bytes : 0;
     }
