@@ -123,6 +123,11 @@ def is_on_gpu(given: Any) -> bool:
     return hasattr(given, "__cuda_array_interface__")
 
 
+def gpu_named_by(array: Any) -> int:
+    """The index of the GPU that an array on one names; -1: it does not."""
+    return int(array.__dlpack_device__()[1]) if hasattr(array, "__dlpack_device__") else -1
+
+
 _takes_version: dict[type, bool] = {}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import reports
 from ._tcrt import ffi, lib
-from .arrays import DeviceArray, View, _bytes_of, _check, _text, gpu_of, is_on_gpu, problem_of_target, refused, stream_of, view_of
+from .arrays import DeviceArray, View, _bytes_of, _check, _text, gpu_named_by, gpu_of, is_on_gpu, problem_of_target, refused, stream_of, view_of
 from .dtypes import DTYPES, DType, pack, unpack
 from .errors import InvalidError, RefusedError
 
@@ -140,12 +140,16 @@ class _Place:
             raise RefusedError(f'{path}: input "{name}" is in memory of a GPU, but the artifact runs on the CPU; give it from host memory (.cpu(), .get()), or load the artifact with device="cuda"') # fmt: skip
         if value.dtype.is_packed or value.dtype.name == "string":
             raise RefusedError(f'{path}: input "{name}" has elements of {value.dtype.name}, which are taken from host memory alone')
+        view: View | None = None
+        gpu: int | None = gpu_named_by(array) # before it is exported, which PyTorch refuses for GPUs that are not the current one
         try:
-            view = view_of(array, self.stream)
+            if gpu in (self.artifact._gpu, -1):
+                view = view_of(array, self.stream)
+                gpu = view.gpu
         except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
             raise refused(path, name, error) from error
-        if view.gpu not in (self.artifact._gpu, -1):
-            raise RefusedError(f'{path}: input "{name}" is on cuda:{view.gpu}, but the artifact runs on cuda:{self.artifact._gpu}; move it there, or load the artifact with device="cuda:{view.gpu}"') # fmt: skip
+        if view is None or gpu not in (self.artifact._gpu, -1):
+            raise RefusedError(f'{path}: input "{name}" is on cuda:{gpu}, but the artifact runs on cuda:{self.artifact._gpu}; move it there, or load the artifact with device="cuda:{gpu}"') # fmt: skip
         if not view.has(value.dtype):
             raise RefusedError(f'{path}: input "{name}" is {view.name}, but the model takes {value.dtype.array}; convert it')
         if not view.is_contiguous:
@@ -157,14 +161,17 @@ class _Place:
         path, name, array = self.artifact.path, value.name, self.out[value.name]
         if value.dtype.is_packed or value.dtype.name == "string":
             raise InvalidError(f'{path}: output "{name}" has elements of {value.dtype.name}, which are not written into arrays of the caller; leave it out of out')
+        gpu, view = gpu_named_by(array) if is_on_gpu(array) else None, None
+        if gpu is not None and self.artifact._gpu is None:
+            raise InvalidError(f'{path}: output "{name}": what out gives is in memory of a GPU, but the artifact runs on the CPU; give an array in host memory')
         try:
-            view = view_of(array, self.stream)
+            if gpu in (None, self.artifact._gpu, -1):
+                view = view_of(array, self.stream)
+                gpu = view.gpu
         except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
             raise InvalidError(f'{path}: output "{name}" cannot be written into what out gives: {error}') from error
-        if view.gpu is not None and self.artifact._gpu is None:
-            raise InvalidError(f'{path}: output "{name}": what out gives is in memory of a GPU, but the artifact runs on the CPU; give an array in host memory')
-        if view.gpu not in (None, self.artifact._gpu, -1):
-            raise InvalidError(f'{path}: output "{name}": what out gives is on cuda:{view.gpu}, but the artifact runs on cuda:{self.artifact._gpu}')
+        if view is None or gpu not in (None, self.artifact._gpu, -1):
+            raise InvalidError(f'{path}: output "{name}": what out gives is on cuda:{gpu}, but the artifact runs on cuda:{self.artifact._gpu}')
         return view
 
     def check_target(self, target: View, value: Value, shape: tuple[int, ...]) -> None:
@@ -639,12 +646,11 @@ class Artifact:
         """Of the first function."""
         return self.main.outputs
 
-    def run(self, inputs: Arrays | None = None, /, **named: Any) -> dict[str, Any]:
-        """Runs the first function: artifact.run(inputs, stream=None, device=None, out=None, **named), see Function.__call__. Inputs by name, of the dtypes
-        and sizes of `inputs`: NumPy arrays, what DLPack exports, numbers and lists; lists of them are sequences, None is an absent optional, dicts are maps.
-        Returns arrays by the outputs' names. Raises RefusedError for inputs that the model does not take, InvalidError after close(), MachineError where
-        memory runs out."""
-        return self.main(inputs, **named)
+    def run(self, inputs: Arrays | None = None, /, *, stream: Any = None, device: str | None = None, out: Arrays | None = None, **named: Any) -> dict[str, Any]:
+        """Runs the first function, see Function.__call__. Inputs by name, of the dtypes and sizes of `inputs`: NumPy arrays, what DLPack exports, numbers
+        and lists; lists of them are sequences, None is an absent optional, dicts are maps. Returns arrays by the outputs' names. Raises RefusedError for
+        inputs that the model does not take, InvalidError after close(), MachineError where memory runs out."""
+        return self.main(inputs, stream=stream, device=device, out=out, **named)
 
     __call__ = run
 

@@ -213,6 +213,26 @@ def test_asynchronous(chain):
     stream.end()
 
 
+@pytest.mark.parametrize("is_given", [True, False])
+def test_comes_after_what_was_enqueued(chain, is_given):
+    """In the stream that the run is given, or else in the default stream."""
+    stream = Stream()
+    handle = stream.cuda_stream if is_given else 1
+    x, later = on_gpu(np.zeros(1000, np.float32), handle), X + 1
+    address = ctypes.c_uint64(x.__cuda_array_interface__["data"][0])
+    assert cuda.cuMemcpyHtoDAsync_v2(address, ctypes.c_void_p(later.ctypes.data), ctypes.c_size_t(4000), ctypes.c_void_p(handle)) == 0
+    y = chain({"x": x}, stream=stream)["y"] if is_given else chain(x=x)["y"]
+    np.testing.assert_array_equal(y.numpy(), 81 * later)
+    # An array of another stream.
+    x = on_gpu(np.zeros(1000, np.float32), handle)
+    address = ctypes.c_uint64(x.__cuda_array_interface__["data"][0])
+    assert cuda.cuMemcpyHtoDAsync_v2(address, ctypes.c_void_p(later.ctypes.data), ctypes.c_size_t(4000), ctypes.c_void_p(handle)) == 0
+    y = chain(x=x)["y"] if is_given else chain({"x": x}, stream=stream)["y"]
+    np.testing.assert_array_equal(y.numpy(), 81 * later)
+    del x, y
+    stream.end()
+
+
 def test_out(chain):
     x, target = on_gpu(X), on_gpu(np.zeros(1000, np.float32))
     allocations = calls("cuMemAlloc")

@@ -135,8 +135,10 @@ def test_order_of_streams(product):
     x = torch.rand(64, 1024, device="cuda")
     for stream in (torch.cuda.Stream(), torch.cuda.default_stream()):
         with torch.cuda.stream(stream):
-            artifact.run({"x": x}, stream=stream)
+            warm = [artifact.run({"x": x}, stream=stream) for _ in range(4)] # memory that the driver need not find later
             stream.synchronize()
+            close(torch.from_dlpack(warm.pop()["y"]), x @ w)
+            del warm
             for turn in range(5):
                 busy()
                 given = x * (turn + 1)
@@ -194,6 +196,19 @@ def test_memory(product):
     close(taken, x @ w)
     addresses = {y.__cuda_array_interface__["data"][0] for y in others}
     assert len(addresses) == 20 and taken.data_ptr() not in addresses
+
+
+def test_another_gpu(tmp_path):
+    if torch.cuda.device_count() < 2:
+        return
+    tc.compile(Sum(), (torch.ones(8, 4),) * 2, target="cuda", output=tmp_path / "sum.bin")
+    with tc.load(tmp_path / "sum.bin", device="cuda:1") as artifact, torch.cuda.device(1):
+        x = torch.rand(8, 4, device="cuda:1")
+        z = artifact(x=x, y=x)["z"]
+        assert z.device == "cuda:1" and z.__dlpack_device__() == (2, 1)
+        torch.testing.assert_close(torch.from_dlpack(z), 2 * x, rtol=0, atol=0)
+        with pytest.raises(tc.RefusedError, match='input "y" is on cuda:0, but the artifact runs on cuda:1'):
+            artifact(x=x, y=x.to("cuda:0"))
 
 
 def test_outlives_the_artifact():
