@@ -221,6 +221,7 @@ class Function:
             _check(lib.tcrt_model_function_symbol(model, index, i, symbol))
             self.symbols.append(Symbol(_text(symbol.name), symbol.min, symbol.max, symbol.divisor))
         self._names = {value.name for value in self.inputs}
+        self._has_keywords = not self._names.isdisjoint(("stream", "device", "out"))
         self._are_tensors = all(value.kind == "tensor" for value in self.inputs + self.outputs)
         self._contexts: collections.deque[_Context] = collections.deque()
         self._placed_contexts: collections.deque[_Context] = collections.deque() # whose tensors may be on a GPU, or the caller's
@@ -243,7 +244,7 @@ class Function:
 
         Raises RefusedError for inputs that the model does not take, InvalidError for wrong out, stream and device, and other TcErrors."""
         given = {**(inputs or {}), **named}
-        if not self._names.isdisjoint(("stream", "device", "out")):
+        if self._has_keywords:
             options = {"stream": stream, "device": device, "out": out}
             for name in options.keys() & self._names - given.keys():
                 if options[name] is not None:
@@ -278,7 +279,8 @@ class Function:
 
     def _run_in(self, context: _Context, given: Arrays, wanted: Sequence[int] | None) -> list[Any]:
         # Most of what a small model's call takes is here: no work but for what changes from call to call.
-        self._check_process()
+        if self.artifact._generation != _generation:
+            self._refuse_fork()
         kept: list[Any] = []
         if not self._are_tensors:
             self._check_names(given)
@@ -332,7 +334,8 @@ class Function:
 
     def _run_placed(self, context: _Context, given: Arrays, wanted: Sequence[int] | None, place: _Place) -> list[Any]:
         """A run some of whose arrays are on a GPU, or given by the caller for results."""
-        self._check_process()
+        if self.artifact._generation != _generation:
+            self._refuse_fork()
         artifact, kept = self.artifact, []
         if not self._are_tensors:
             raise RefusedError(f"{artifact.path}: functions with sequences, optionals or maps take and return arrays in host memory, without out, stream and device")
@@ -393,9 +396,8 @@ class Function:
                 results[index] = place.take(tensor, value, targets.get(value.name))
         return results if wanted is None else [results[index] for index in wanted]
 
-    def _check_process(self) -> None:
-        if self.artifact._generation != _generation:
-            raise InvalidError(f"{self.artifact.path}: a forked process cannot use an artifact that its parent loaded; load it again")
+    def _refuse_fork(self) -> None:
+        raise InvalidError(f"{self.artifact.path}: a forked process cannot use an artifact that its parent loaded; load it again")
 
     def _check_names(self, given: Arrays) -> None:
         for name in given:

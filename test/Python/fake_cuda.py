@@ -429,6 +429,23 @@ def test_memory_that_runs_out(chain):
     np.testing.assert_array_equal(chain(x=x)["y"].numpy(), Y)
 
 
+def test_runs_that_find_no_memory(folder):
+    code = """
+import sys, numpy as np, tc_compiler as tc
+model = tc.load(sys.argv[1], device="cuda")
+small, large = (tc.DeviceArray.from_host(np.ones(n, np.float32)) for n in (10, 100000))
+for given in (small, large, small, np.ones(100000, np.float32), small, large):
+    try:
+        y = model.run({"x": given}, device="cuda")["y"]
+        print(y.shape[0], y.numpy()[0])
+    except tc.MachineError as error:
+        print(error.code, "no memory left" in str(error))
+"""
+    command = [os.sys.executable, "-c", code, artifact("chain", folder)]
+    result = subprocess.run(command, env={**os.environ, "FAKE_CUDA": "memory=700000"}, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["10 81.0", "5 True", "10 81.0", "5 True", "10 81.0", "5 True"]
+
+
 def test_no_gpu(folder):
     code = "import sys, numpy as np, tc_compiler as tc\nx = np.ones(2, np.float32)\n" \
            "for call in (lambda: tc.load(sys.argv[1], device='cuda').run({'x': x}, device='cuda'), lambda: tc.DeviceArray.from_host(x)):\n" \
