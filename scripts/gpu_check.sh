@@ -7,12 +7,13 @@
 # usage: scripts/gpu_check.sh pack FOLDER               where tc was built: tools that need no LLVM, as FOLDER/tools.tar.xz
 #        scripts/gpu_check.sh run FOLDER REPORT [step...]   in a checkout on the GPU's machine; what came out, in folder REPORT
 #
-# steps (default: all but the peers):
+# steps (default: all but the peers and python):
 #   conformance   the ONNX backend test cases                             conformance.txt
 #   random        random graphs (COUNT, 2000)                             random.json
 #   suite         the GPU suite: exported, compiled, compared, timed      suite.json, compile.txt
 #   peers         the same beside torch.compile in MODES (default,reduce-overhead,max-autotune-no-cudagraphs)
 #   profile       time of each kernel of the suite                        profile.txt
+#   python        the package's tests, torch.compile's backend on the GPU; needs cffi and PyTorch there  python.txt
 #   sanitizer     compute-sanitizer's memcheck and racecheck on the suite's small models  sanitizer.txt
 # NAMES: models of the suite (all). FLAGS: more options of tc-compile for them; with --precision tf32 set TF32=1, too. JOBS: processes that
 # compile (cores). GPUS: of conformance (1). BUILD_DIR: of pack (build).
@@ -30,7 +31,12 @@ pack() {
   cmake -DTC_STATIC_LLVM=ON "$build_dir" >/dev/null
   cmake --build "$build_dir" --parallel "${JOBS:-2}" --target tc-compile tc-run
   cp "$build_dir/bin/tc-compile" "$build_dir/bin/tc-run" "$work/tc/bin/"
-  tar -C "$work/tc" -cf - bin | xz -2 --block-size=16MiB -T 0 >"$1/tools.tar.xz"
+  if [ -e "$build_dir/python/tc_compiler/_tcrt.abi3.so" ]; then
+    cmake --build "$build_dir" --parallel "${JOBS:-2}" --target tc_python
+    cp -rL "$build_dir/python" "$work/tc/python" && rm -rf "$work"/tc/python/{CMakeFiles,cmake_install.cmake,_tcrt.c}
+    mkdir "$work/tc/lib" && cp "$build_dir/lib/libtcrt.so.0" "$work/tc/lib/"
+  fi
+  tar -C "$work/tc" -cf - . | xz -2 --block-size=16MiB -T 0 >"$1/tools.tar.xz"
   say "packed: $(du -h "$1/tools.tar.xz" | cut -f 1) in $1"
 }
 
@@ -81,6 +87,13 @@ profile() {
   done >"$report/profile.txt"
 }
 
+package() {
+  [ -d "$work/tc/python" ] || die "the tools were packed without the Python package: scripts/setup.sh and scripts/build.sh make it"
+  python3 -c 'import cffi, pytest, torch' || die "the package's tests need cffi, pytest and torch"
+  env TC_BIN="$bin" PYTHONPATH="$work/tc/python:${PYTHONPATH:-}" LD_LIBRARY_PATH="$work/tc/lib:${LD_LIBRARY_PATH:-}" TC_TEST_DEVICE=cuda \
+    python3 -m pytest -q -p no:cacheprovider test/Python/test_dynamo.py test/Python/test_cuda.py 2>&1 | tee "$report/python.txt"
+}
+
 sanitizer() {
   local artifact tool
   for tool in memcheck racecheck; do
@@ -112,6 +125,7 @@ run() {
     suite) suite suite eager || failed=1 ;;
     peers) suite peers "${MODES:-default,reduce-overhead,max-autotune-no-cudagraphs}" || failed=1 ;;
     profile) profile || failed=1 ;;
+    python) package || failed=1 ;;
     sanitizer) sanitizer || failed=1 ;;
     *) usage ;;
     esac

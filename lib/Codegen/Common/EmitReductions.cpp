@@ -112,8 +112,11 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
   const Value start = neutral(kind, elementType);
   const Type accumulator = accumulatorOf(elementType);
   constexpr int64_t kUnroll = 4;
-  const bool isShared = team && team->rowLength && extents == ArrayRef(team->rowLength) && lanes;
-  const bool isVector = lanes && !(isShared && team->shares[0].at.isUniform());
+  const bool isShared = team && !team->rowSizes.empty() && extents == ArrayRef(team->rowSizes) && lanes;
+  // A team takes elements of several dims one after another, as if they were one.
+  const bool isFlat = team && lanes && !isShared && extents.size() > 1;
+  const int64_t flatLanes = prim::getConstantSize(extents.back()).value_or(1) % width() == 0 ? width() : 1;
+  const bool isVector = lanes && !(isShared && team->shares[0].at.back().isUniform()) && !(isFlat && flatLanes == 1);
   auto merge = [&](Value x, Value y) { return combine(kind, accumulator, x, y, losesNan); };
   std::function<SmallVector<Value>(unsigned, SmallVector<Index>, SmallVector<Value>)> nest =
       [&](unsigned dim, SmallVector<Index> at, SmallVector<Value> acc) -> SmallVector<Value> {
@@ -124,6 +127,30 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
       acc[0] = merge(acc[0], value);
       return acc;
     }
+    if (isShared) {
+      for (auto [number, share] : llvm::enumerate(team->shares)) {
+        Value value = toAccumulator(element(share.at)), &sum = acc[number % kUnroll];
+        if (isa<VectorType>(sum.getType()))
+          value = broadcast(value);
+        if (share.isOwn) {
+          const Value none = isa<VectorType>(value.getType()) ? broadcast(start) : start;
+          value = arith::SelectOp::create(b, location, share.isOwn, value, none);
+        }
+        sum = merge(sum, value);
+      }
+      return acc;
+    }
+    if (isFlat)
+      return loop(
+          mul(team->member, i64(flatLanes)), sizeProduct(extents), flatLanes * team->size, acc,
+          [&](Index iv, ValueRange carried) {
+            const SmallVector<Index> inner = delinearize(flatLanes > 1 ? contiguous(iv) : iv, extents);
+            const Value value = toAccumulator(element(inner));
+            SmallVector<Value> next = llvm::to_vector(carried);
+            next[0] = merge(carried[0], isVector ? broadcast(value) : value);
+            return next;
+          },
+          flatLanes);
     Value extent = size(extents[dim]);
     if (!lanes || dim + 1 != extents.size()) {
       std::optional<int64_t> within = prim::getConstantSize(prim::product(b.getContext(), extents.drop_front(dim + 1)));
@@ -134,19 +161,6 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         inner.push_back(iv);
         return nest(dim + 1, inner, llvm::to_vector(carried));
       });
-    }
-    if (isShared) {
-      for (auto [number, share] : llvm::enumerate(team->shares)) {
-        Value value = toAccumulator(element({share.at})), &sum = acc[number % kUnroll];
-        if (isa<VectorType>(sum.getType()))
-          value = broadcast(value);
-        if (share.isOwn) {
-          const Value none = isa<VectorType>(value.getType()) ? broadcast(start) : start;
-          value = arith::SelectOp::create(b, location, share.isOwn, value, none);
-        }
-        sum = merge(sum, value);
-      }
-      return acc;
     }
     if (team) { // every member takes each team->size-th vector
       int64_t w = width();

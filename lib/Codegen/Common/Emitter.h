@@ -296,14 +296,14 @@ public:
     int64_t size = 1;
     /// Combines the members' values; every member gets the same result.
     std::function<mlir::Value(prim::ReduceKind, mlir::Type elementType, mlir::Value)> across;
-    /// A position of a row, or the first of width() of them, that a member takes.
+    /// A position in a row's dims, or the first of width() neighbours, that a member takes.
     struct Share {
-      Index at;
+      llvm::SmallVector<Index, 2> at;
       mlir::Value isOwn; // i1: the member takes it; null: whatever the member. Else `at` is some position of the row.
     };
-    /// Of rows of `rowLength`: all that a member takes, the same wherever the row is read, so that what is computed of
-    /// an element once stays in a register; null: members loop over rows.
-    mlir::AffineExpr rowLength;
+    /// Of rows whose dims have these sizes: all that a member takes, the same wherever the row is read, so that what is
+    /// computed of an element once stays in a register; empty: members loop over rows.
+    llvm::SmallVector<mlir::AffineExpr, 2> rowSizes;
     llvm::SmallVector<Share, 0> shares;
   };
   std::optional<Team> team;

@@ -1,9 +1,9 @@
 //===- Loops.cpp - the "gpu.rows" and "gpu.flat" strategies: memory-bound GPU kernels ----------------------------===//
 //
-// gpu.rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads
-// and combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread
-// and access. Rows of a known length stay in registers from their first reading on; longer ones come from L1 then.
-// gpu.flat: no reduction along rows; a thread computes 4 neighbouring elements of the output.
+// gpu.rows: a block per row of the largest output, which may have several dims. Reductions along the row are shared out
+// among the block's threads and combined by warp shuffles and one exchange through shared memory; the row's elements
+// are then computed 4 a thread and access. Rows of a known length stay in registers from their first reading on; longer
+// ones come from L1 then. gpu.flat: no reduction along rows; a thread computes 4 neighbouring elements of the output.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -59,26 +59,46 @@ void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Val
   });
 }
 
-/// Rows of outputs of equal sizes, with reductions along them.
+SmallVector<AffineExpr> withoutOnes(ArrayRef<AffineExpr> sizes) {
+  return llvm::to_vector(llvm::make_filter_range(sizes, [](AffineExpr size) { return !prim::isOne(size); }));
+}
+
+/// Rows of outputs that have an element for each of a row's, or one for each row, with reductions along them. Dims of
+/// size 1 don't count.
 struct RowsProblem {
   ValueRange roots;
+  /// Those with one element a row, though the region computes whole rows.
+  SmallVector<bool> isOfRow;
   /// Length of the longest of these reductions.
   int64_t length;
-  /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
+  /// The output's dims that number the blocks: all but the row's where the region computes whole rows, else all.
   SmallVector<AffineExpr> rows;
-  /// Length of all rows that are reduced, where it is known and the same.
-  std::optional<int64_t> known;
+  /// Those of a row that the region computes.
+  SmallVector<AffineExpr> within;
+  /// Dims of all rows that are reduced, where they are known and the same; else empty.
+  SmallVector<AffineExpr> known;
 };
+
+int64_t likelyLength(ArrayRef<AffineExpr> row, Operation *scope) {
+  const double count =
+      row.size() == 1 ? double(getLikelySize(row.front(), scope, usual::kRowLength)) : getLikelyCount(row, scope);
+  return int64_t(std::clamp(count, 1.0, double(int64_t(1) << 30)));
+}
 
 /// Elements of a row that a thread can hold, beside what is computed of them.
 constexpr int64_t kHeldElements = 32, kMostThreads = 1024;
+/// Elements that give 1024 threads something to do.
+constexpr int64_t kLongRow = 8192;
 
-/// Hands out a row's elements to the team, one vector after another where these are whole.
-void shareRow(Emitter &e, int64_t length) {
+/// Hands out the elements of rows of these sizes, which are known, to the team, one vector after another where these
+/// are whole.
+void shareRow(Emitter &e, ArrayRef<AffineExpr> sizes) {
   OpBuilder &b = e.builder();
   Emitter::Team &team = *e.team;
-  const int64_t lanes = length % e.width() == 0 ? e.width() : 1, perTurn = lanes * team.size;
-  team.rowLength = getAffineConstantExpr(length, b.getContext());
+  const int64_t length = *prim::getConstantSize(prim::product(b.getContext(), sizes));
+  const int64_t lanes = *prim::getConstantSize(sizes.back()) % e.width() == 0 ? e.width() : 1,
+                perTurn = lanes * team.size;
+  team.rowSizes.assign(sizes.begin(), sizes.end());
   const Value first = e.mul(team.member, e.i64(lanes));
   for (int64_t turn = 0; turn < length; turn += perTurn) {
     Emitter::Team::Share share;
@@ -87,9 +107,8 @@ void shareRow(Emitter &e, int64_t length) {
       share.isOwn = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, at, e.i64(length));
       at = e.min(at, e.i64(length - lanes));
     }
-    share.at = e.uniform(at, lanes);
-    if (lanes > 1)
-      share.at = e.contiguous(share.at);
+    const Index linear = e.uniform(at, lanes);
+    llvm::append_range(share.at, e.delinearize(lanes > 1 ? e.contiguous(linear) : linear, sizes));
     team.shares.push_back(share);
   }
 }
@@ -98,12 +117,19 @@ class RowsGenerator final : public GeneratorFor<kernel::GpuRowsAttr, RowsProblem
 public:
   std::optional<RowsProblem> analyze(const RegionProblem &region) const override {
     const ValueRange roots = region.getYielded();
-    const SmallVector<AffineExpr> sizes = prim::getSizes(roots.front());
-    if (!llvm::all_of(roots, [&](Value root) { return prim::getSizes(root) == sizes; }))
-      return std::nullopt;
+    // Rows are those of a reduction of what an output has elements of, else outputs have their results.
+    SmallVector<AffineExpr> sizes = prim::getSizes(roots[largestOutput(roots)]);
+    const SmallVector<AffineExpr> core = withoutOnes(sizes);
+    for (auto reduce : region.getBody().getOps<prim::ReduceOp>())
+      if (const auto in = prim::getSizes(reduce.getOperand()); !reduce.getDims().empty() && withoutOnes(in) == core) {
+        sizes = in;
+        break;
+      }
     int64_t length = 0;
-    SmallVector<AffineExpr> lengths;
-    bool spansRow = false, isOfPoint = false;
+    // Of all rows that are reduced: the dims.
+    SmallVector<SmallVector<AffineExpr>> reduced;
+    size_t rank = 0; // of rows that the region computes
+    bool isOfPoint = false;
     for (auto reduce : region.getBody().getOps<prim::ReduceOp>()) {
       const auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
       // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the
@@ -111,21 +137,39 @@ public:
       for (auto [i, dim] : llvm::enumerate(reduce.getDims()))
         if (dim != int64_t(in.size() - reduce.getDims().size() + i))
           return std::nullopt;
-      const bool isAlongRow = in == sizes && reduce.getDims().size() == 1;
-      if (!isAlongRow && out != sizes)
+      const ArrayRef<AffineExpr> along = ArrayRef(in).take_back(reduce.getDims().size());
+      if (in == sizes && !along.empty() && (rank == 0 || rank == along.size()))
+        rank = along.size();
+      else if (withoutOnes(out) == core)
+        isOfPoint = true;
+      else
         return std::nullopt;
-      isOfPoint |= !isAlongRow;
-      if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1)) {
-        lengths.push_back(in.back());
-        length = std::max(length, std::max<int64_t>(1, getLikelySize(in.back(), reduce, usual::kRowLength)));
-        spansRow |= in == sizes;
+      if (!along.empty()) {
+        reduced.emplace_back(along);
+        length = std::max(length, likelyLength(along, reduce));
       }
     }
     // Threads at elements of their own must not meet: they don't where lanes lie along the row.
-    if (length == 0 || (spansRow && isOfPoint && prim::getConstantSize(sizes.back()).value_or(1) % kLanes != 0))
+    if (length == 0 || (rank && isOfPoint && prim::getConstantSize(sizes.back()).value_or(1) % kLanes != 0))
       return std::nullopt;
-    return RowsProblem{roots, length, spansRow ? SmallVector<AffineExpr>(ArrayRef(sizes).drop_back()) : sizes,
-                       llvm::all_equal(lengths) ? prim::getConstantSize(lengths[0]) : std::nullopt};
+    const ArrayRef<AffineExpr> all(sizes);
+    const SmallVector<AffineExpr> rowCore = withoutOnes(all.drop_back(rank));
+    SmallVector<bool> isOfRow;
+    for (Value root : roots) {
+      const SmallVector<AffineExpr> own = withoutOnes(prim::getSizes(root));
+      isOfRow.push_back(own != core);
+      if (own != core && own != rowCore)
+        return std::nullopt;
+    }
+    const bool isKnown = llvm::all_equal(reduced) && llvm::all_of(reduced[0], [](AffineExpr size) {
+                           return prim::getConstantSize(size).value_or(0) > 0;
+                         });
+    return RowsProblem{roots,
+                       isOfRow,
+                       length,
+                       SmallVector<AffineExpr>(all.drop_back(rank)),
+                       SmallVector<AffineExpr>(all.take_back(rank)),
+                       isKnown ? reduced[0] : SmallVector<AffineExpr>{}};
   }
 
   FailureOr<kernel::GpuRowsAttr> decide(const RegionProblem &region, const RowsProblem &p) const override {
@@ -136,8 +180,12 @@ public:
     };
     kernel::GpuRowsAttr::Params params;
     params.space = largestOutput(region.getYielded());
-    params.inRegisters = p.known.value_or(0) > 0 && threadsFor(kHeldElements) <= kMostThreads;
-    params.block = std::min<int64_t>(256, threadsFor(4));
+    params.inRegisters = !p.known.empty() && threadsFor(kHeldElements) <= kMostThreads;
+    // Of few blocks each has a multiprocessor for itself.
+    const bool isLonely =
+        p.length >= kLongRow && getLikelyCount(p.rows, region.getYielded().front().getDefiningOp()) <=
+                                    double(machine::getDefaultGpu(region.getContext()).getMultiprocessors());
+    params.block = std::min<int64_t>(isLonely ? kMostThreads : 256, threadsFor(4));
     if (params.inRegisters)
       params.block = std::max(params.block, threadsFor(kHeldElements));
     return params.get(region.getContext());
@@ -155,48 +203,68 @@ public:
                  Value) const override {
     int64_t threads = schedule.getBlock();
     makeTeam(e, threads);
-    const SmallVector<AffineExpr> sizes = prim::getSizes(p.roots.front()), &rows = p.rows;
     // All are computed by all threads, as reductions lie on the way, before any is stored.
-    auto compute = [&](ArrayRef<Index> position) {
-      return llvm::map_to_vector(p.roots, [&](Value root) { return e.emit(root, position); });
+    struct Element {
+      unsigned output;
+      Value value;
+      SmallVector<Index> at;
     };
-    auto store = [&](ArrayRef<Value> values, ArrayRef<Index> position) {
-      for (auto [i, root, value] : llvm::enumerate(p.roots, values))
-        e.store(value, e.output(unsigned(i)), elementOf(root), sizes, position);
+    const SmallVector<Index> row = e.delinearize(e.uniform(begin), p.rows);
+    auto compute = [&](bool isOfRow, ArrayRef<Index> within) {
+      SmallVector<Element> elements;
+      for (auto [number, root] : llvm::enumerate(p.roots))
+        if (p.isOfRow[number] == isOfRow) {
+          const SmallVector<Index> at = placeOf(p, e, root, row, within);
+          elements.push_back({unsigned(number), e.emit(root, at), at});
+        }
+      return elements;
     };
-    SmallVector<Index> at = e.delinearize(e.uniform(begin), rows);
-    if (schedule.getInRegisters())
-      shareRow(e, *p.known);
-    if (rows.size() == sizes.size()) { // the output has one element a row
-      const SmallVector<Value> values = compute(at);
+    auto store = [&](ArrayRef<Element> elements) {
+      for (const Element &element : elements) {
+        const Value root = p.roots[element.output];
+        e.store(element.value, e.output(element.output), elementOf(root), prim::getSizes(root), element.at);
+      }
+    };
+    auto storeOnce = [&](ArrayRef<Element> elements) {
+      if (elements.empty())
+        return;
       Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, e.team->member, e.i64(0));
-      e.ifThen(leads, [&] { store(values, at); });
-      return;
-    }
-    AffineExpr last = sizes.back();
-    int64_t width = e.width();
+      e.ifThen(leads, [&] { store(elements); });
+    };
+    if (schedule.getInRegisters())
+      shareRow(e, p.known);
+    if (p.within.empty())
+      return storeOnce(compute(false, {}));
+    const SmallVector<Element> ofRow = compute(true, {});
+    const int64_t width = e.width(),
+                  lanes = prim::getConstantSize(p.within.back()).value_or(1) % width == 0 ? width : 1;
     if (schedule.getInRegisters()) {
       for (const Emitter::Team::Share &share : e.team->shares) {
-        SmallVector<Index> full = at;
-        full.push_back(share.at);
-        const SmallVector<Value> values = compute(full);
-        auto storeAll = [&] { store(values, full); };
-        share.isOwn ? e.ifThen(share.isOwn, storeAll) : storeAll();
+        const SmallVector<Element> elements = compute(false, share.at);
+        share.isOwn ? e.ifThen(share.isOwn, [&] { store(elements); }) : store(elements);
       }
-      return;
-    }
-    auto write = [&](const Index &position) {
-      SmallVector<Index> full = at;
-      full.push_back(position);
-      store(compute(full), full);
-    };
-    if (prim::getConstantSize(last).value_or(1) % width == 0) {
-      e.loop(
-          e.mul(e.team->member, e.i64(width)), e.size(last), width * threads,
-          [&](Index iv) { write(e.contiguous(iv)); }, width);
     } else {
-      e.loop(e.team->member, e.size(last), threads, [&](Index iv) { write(iv); });
+      e.loop(
+          e.mul(e.team->member, e.i64(lanes)), e.sizeProduct(p.within), lanes * threads,
+          [&](Index iv) { store(compute(false, e.delinearize(lanes > 1 ? e.contiguous(iv) : iv, p.within))); }, lanes);
     }
+    storeOnce(ofRow);
+  }
+
+private:
+  /// The place in an output: of the row, or of the element `within` it.
+  static SmallVector<Index> placeOf(const RowsProblem &p, Emitter &e, Value root, ArrayRef<Index> row,
+                                    ArrayRef<Index> within) {
+    SmallVector<Index> known;
+    for (auto [sizes, at] : {std::pair(ArrayRef(p.rows), row), std::pair(ArrayRef(p.within), within)})
+      for (auto [number, index] : llvm::enumerate(at))
+        if (!prim::isOne(sizes[number]))
+          known.push_back(index);
+    SmallVector<Index> place;
+    unsigned next = 0;
+    for (AffineExpr size : prim::getSizes(root))
+      place.push_back(prim::isOne(size) ? e.constant(0) : known[next++]);
+    return place;
   }
 };
 

@@ -45,16 +45,16 @@ func.func @tail(%x: tensor<9xf32>) -> (tensor<f32>, tensor<9xf32>) {
 
 // -----
 
-// There is a block that writes the sum, also where the other output has no elements.
-// CHECK: [[GRID:#map[0-9]*]] = affine_map<()[s0] -> (s0 floordiv 256 + 1, 1, 1)>
+// There is a block that writes the sums, also where the other output has no elements.
+// CHECK: [[GRID:#map[0-9]*]] = affine_map<()[s0] -> ((s0 * 3) floordiv 256 + 1, 1, 1)>
 // CHECK-LABEL: func.func @empty
 // CHECK: grid = [[GRID]]
-!dynamic = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
-func.func @empty(%x: !dynamic) -> (tensor<f32>, !dynamic) {
-  %r:2 = kernel.region(%a = %x : !dynamic) -> (tensor<f32>, !dynamic) {
-    %p = prim.reduce sum %a [0] : !dynamic -> tensor<f32>
+!dynamic = tensor<?x3xf32, #prim.dims<affine_map<()[s0] -> (s0, 3)>>>
+func.func @empty(%x: !dynamic) -> (tensor<3xf32>, !dynamic) {
+  %r:2 = kernel.region(%a = %x : !dynamic) -> (tensor<3xf32>, !dynamic) {
+    %p = prim.reduce sum %a [0] : !dynamic -> tensor<3xf32>
     %n = prim.neg %a : !dynamic
-    kernel.yield %p, %n : tensor<f32>, !dynamic
+    kernel.yield %p, %n : tensor<3xf32>, !dynamic
   }
-  return %r#0, %r#1 : tensor<f32>, !dynamic
+  return %r#0, %r#1 : tensor<3xf32>, !dynamic
 }

@@ -47,7 +47,7 @@ func.func @odd(%x: tensor<64x201xf32>) -> tensor<64x201xf32> {
 
 // More than the threads of a block can hold: loops.
 // SCHEDULE-LABEL: func.func @long
-// SCHEDULE: #kernel.gpu.rows<block = 256>
+// SCHEDULE: #kernel.gpu.rows<block = 1024>
 // CHECK-LABEL: func.func @long
 // CHECK: llvm.func @
 // CHECK: llvm.cond_br
@@ -81,4 +81,64 @@ func.func @two_results(%x: tensor<64x1024xf32>, %y: tensor<64x1024xf32>) -> (ten
     kernel.yield %p, %q : tensor<64x1024xf32>, tensor<64x1024xf32>
   }
   return %r#0, %r#1 : tensor<64x1024xf32>, tensor<64x1024xf32>
+}
+
+// -----
+
+// Rows of two dims, as a norm of one group has: the block's threads take vectors of both, hold them, and keep all that
+// they have read in registers.
+// SCHEDULE-LABEL: func.func @group
+// SCHEDULE: #kernel.gpu.rows<block = 1024, inRegisters = true>
+// CHECK-LABEL: func.func @group
+// CHECK: llvm.func @
+// CHECK-COUNT-2: llvm.load {{.*}} vector<4xf32>
+// CHECK: nvvm.shfl.sync
+// CHECK-COUNT-2: llvm.store {{.*}} vector<4xf32>
+// CHECK: llvm.return
+func.func @group(%x: tensor<2x64x128xf32>, %w: tensor<128xf32>) -> tensor<2x64x128xf32> {
+  %r = kernel.region(%a = %x : tensor<2x64x128xf32>, %b = %w : tensor<128xf32>) -> (tensor<2x64x128xf32>) {
+    %s = prim.reduce sum %a [1, 2] : tensor<2x64x128xf32> -> tensor<2xf32>
+    %sb = prim.broadcast %s [0] : tensor<2xf32> -> tensor<2x64x128xf32>
+    %q = prim.div %a, %sb : tensor<2x64x128xf32>
+    %wb = prim.broadcast %b [2] : tensor<128xf32> -> tensor<2x64x128xf32>
+    %m = prim.mul %q, %wb : tensor<2x64x128xf32>
+    kernel.yield %m : tensor<2x64x128xf32>
+  }
+  return %r : tensor<2x64x128xf32>
+}
+
+// -----
+
+// Too long for registers, and of dims that no vector fits: elements one by one, of both dims.
+// SCHEDULE-LABEL: func.func @group_of_odd_sizes
+// SCHEDULE: #kernel.gpu.rows<block = 1024>
+// CHECK-LABEL: func.func @group_of_odd_sizes
+// CHECK: llvm.func @
+// CHECK-NOT: vector<4xf32>
+// CHECK: llvm.return
+func.func @group_of_odd_sizes(%x: tensor<2x201x301xf32>, %w: tensor<301xf32>) -> tensor<2x201x301xf32> {
+  %r = kernel.region(%a = %x : tensor<2x201x301xf32>, %b = %w : tensor<301xf32>) -> (tensor<2x201x301xf32>) {
+    %s = prim.reduce sum %a [1, 2] : tensor<2x201x301xf32> -> tensor<2xf32>
+    %sb = prim.broadcast %s [0] : tensor<2xf32> -> tensor<2x201x301xf32>
+    %q = prim.div %a, %sb : tensor<2x201x301xf32>
+    %wb = prim.broadcast %b [2] : tensor<301xf32> -> tensor<2x201x301xf32>
+    %m = prim.mul %q, %wb : tensor<2x201x301xf32>
+    kernel.yield %m : tensor<2x201x301xf32>
+  }
+  return %r : tensor<2x201x301xf32>
+}
+
+// -----
+
+// Elements, and one result a row with dims of size 1: both by the row's block, the row's by one thread.
+// SCHEDULE-LABEL: func.func @elements_and_sums
+// SCHEDULE: #kernel.gpu.rows<{{.*}}inRegisters = true>
+func.func @elements_and_sums(%x: tensor<512x4x16xf32>) -> (tensor<512x4x16xf32>, tensor<512x1x1xf32>) {
+  %r:2 = kernel.region(%a = %x : tensor<512x4x16xf32>) -> (tensor<512x4x16xf32>, tensor<512x1x1xf32>) {
+    %n = prim.neg %a : tensor<512x4x16xf32>
+    %s = prim.reduce sum %n [1, 2] : tensor<512x4x16xf32> -> tensor<512xf32>
+    %t = prim.reshape %s : tensor<512xf32> -> tensor<512x1x1xf32>
+    kernel.yield %n, %t : tensor<512x4x16xf32>, tensor<512x1x1xf32>
+  }
+  return %r#0, %r#1 : tensor<512x4x16xf32>, tensor<512x1x1xf32>
 }
