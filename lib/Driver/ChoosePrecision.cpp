@@ -1,9 +1,10 @@
 //===- ChoosePrecision.cpp - the precision of each product, by the error of outputs -------------------------------===//
 //
 // --precision auto:R: compiles the model once with a switch for each product of f32 (PrecisionSwitch.h), so that a
-// mixture of precisions costs a run to judge. Nodes are ranked by what a type saves for the error that it brings alone;
-// the best of them take the fastest type, as many as the budget allows, what is left the next one. The mixture is then
-// compiled as the artifact will have it, and what it computes on this machine has to keep the budget, too.
+// mixture of precisions costs a run to judge. Where not all nodes may have the fastest type, they are ranked by what it
+// saves for the error that it brings alone; the best take it, as many as the budget allows, what is left the next one.
+// The mixture is then compiled as the artifact will have it, and what it computes on this machine has to keep the
+// budget, too.
 //
 // Errors of nodes add up as those of independent variables do, in squares: that decides the order alone.
 //
@@ -36,8 +37,8 @@ using prim::Rounding;
 namespace {
 
 constexpr uint64_t kSeeds = 2; // of random inputs, for each code
-// What a node brings alone is measured on so many runs; of many nodes on one.
-constexpr size_t kRankRuns = 2, kManyNodes = 64;
+// What a node brings alone is measured on so many runs: the order needs no more.
+constexpr size_t kRankRuns = 1;
 // So often the mixture is compiled and found to be off before all stays f32.
 constexpr unsigned kTries = 3;
 
@@ -226,7 +227,7 @@ llvm::Error Compiler::PrecisionSearch::rank(Rounding rounding, ArrayRef<size_t> 
       continue;
     Chosen chosen(groups.size(), Rounding::F32);
     chosen[i] = rounding;
-    llvm::Expected<double> error = measure(chosen, which.size() > kManyNodes ? 1 : kRankRuns);
+    llvm::Expected<double> error = measure(chosen, kRankRuns);
     if (!error)
       return error.takeError();
     alone[i][unsigned(rounding)] = *error;
@@ -241,6 +242,17 @@ llvm::Error Compiler::PrecisionSearch::searchOne(Chosen &chosen, Rounding roundi
     if (!group.isFixed && !group.names.empty() && chosen[i] == Rounding::F32 && group.can[unsigned(rounding)] &&
         speeds.getGain(group, rounding) > 0)
       order.push_back(i);
+  if (order.empty())
+    return llvm::Error::success();
+  // Often all of them may have it.
+  const Chosen before = chosen;
+  for (size_t i : order)
+    chosen[i] = rounding;
+  llvm::Expected<double> ofAll = measure(chosen, runs.size());
+  if (!ofAll)
+    return ofAll.takeError();
+  if (*ofAll <= allowed)
+    return request.explain ? rank(rounding, order) : llvm::Error::success();
   if (llvm::Error error = rank(rounding, order))
     return error;
   auto errorOf = [&](size_t i) { return *alone[i][unsigned(rounding)]; };
@@ -251,7 +263,6 @@ llvm::Error Compiler::PrecisionSearch::searchOne(Chosen &chosen, Rounding roundi
     return speeds.getGain(groups[i], rounding) / (error * error);
   };
   llvm::stable_sort(order, [&](size_t a, size_t b) { return worth(a) < worth(b); });
-  const Chosen before = chosen;
   auto found = findFewest(order.size(), allowed, [&](size_t left) {
     chosen = before;
     for (size_t i : ArrayRef(order).drop_front(left))
