@@ -39,6 +39,8 @@ namespace {
 constexpr uint64_t kSeeds = 2; // of random inputs, for each code
 // What a node brings alone is measured on so many runs: the order needs no more.
 constexpr size_t kRankRuns = 1;
+// Of the progress bar, which goes on where phases are behind that.
+constexpr double kShareOfBar = 0.3;
 // So often the mixture is compiled and found to be off before all stays f32.
 constexpr unsigned kTries = 3;
 
@@ -222,7 +224,9 @@ llvm::Expected<double> Compiler::PrecisionSearch::measure(const Chosen &chosen, 
 
 /// What each of these groups brings alone.
 llvm::Error Compiler::PrecisionSearch::rank(Rounding rounding, ArrayRef<size_t> which) {
+  progress::setWork(which.size(), which.size());
   for (size_t i : which) {
+    progress::advance(1, 1);
     if (alone[i][unsigned(rounding)])
       continue;
     Chosen chosen(groups.size(), Rounding::F32);
@@ -454,6 +458,7 @@ int Compiler::PrecisionSearch::run() {
     roundings.push_back(Rounding::Tf32);
   roundings.push_back(Rounding::F16);
 
+  progress::beginStage("precision", 0, kShareOfBar);
   OwningOpRef<ModuleOp> copy(module.clone());
   auto built = compiler.buildTrial(*copy, {"f32", {}}, [&](func::FuncOp function) { return prepare(function); });
   if (!built)

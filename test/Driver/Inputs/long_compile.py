@@ -1,6 +1,6 @@
 """What takes a while: a crash in the middle of it, and the progress bar. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-usage: long_compile.py crash|bar|tune FOLDER
+usage: long_compile.py crash|bar|tune|choose FOLDER
 """
 import fcntl
 import os
@@ -88,13 +88,18 @@ def tune():
     assert frames and all(len(frame) < 50 for frame in frames) and any("..., " in frame for frame in frames), frames
 
 
+def choose():
+    """So does the search of --precision auto."""
+    on_terminal("--precision", "auto:0.01", until=r"\[=* *\] precision", NO_COLOR="1")
+
+
 os.makedirs(sys.argv[2], exist_ok=True)
 os.chdir(sys.argv[2])
-write_model("model.onnx", {"tune": 3, "bar": 48}.get(sys.argv[1], 24))
+write_model("model.onnx", {"tune": 3, "bar": 48, "choose": 48}.get(sys.argv[1], 24))
 if sys.argv[1] == "tune":
     # A name that would move the cursor.
     model = onnx.load("model.onnx")
     for node in model.graph.node:
         node.name = node.op_type.replace("a", "\x1b")
     onnx.save(model, "model.onnx")
-{"crash": crash, "bar": bar, "tune": tune}[sys.argv[1]]()
+{"crash": crash, "bar": bar, "tune": tune, "choose": choose}[sys.argv[1]]()
