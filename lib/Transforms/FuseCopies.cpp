@@ -246,6 +246,9 @@ std::string Plan::refuseMerge(int a, int b) {
         Value at = getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0);
         std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, at);
         bool rowValue = rowOps.contains(def);
+        if (rowValue && (!rowOps.contains(op) || getRole(op) == Role::Reduce) &&
+            hasFewLongRows(first.space, rowRank, op))
+          return kFewLongRows.str();
         if (!aligned || *aligned != (rowValue ? unsigned(rowRank) : unsigned(first.space.size())) ||
             (rowOps.contains(op) && getRole(op) != Role::Reduce && !rowValue))
           return "the one reads other elements than the one that the other computes";

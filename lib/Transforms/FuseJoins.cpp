@@ -9,6 +9,8 @@
 
 #include "FusePlan.h"
 
+#include "tc/Analysis/LikelySizes.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::fuse;
@@ -53,6 +55,11 @@ int Plan::mostGathers(int id) const {
   return most;
 }
 
+bool Plan::hasFewLongRows(ArrayRef<AffineExpr> space, int rowRank, Operation *op) const {
+  return prefer.leastRows && getLikelyCount(space.take_front(rowRank), op) < double(prefer.leastRows) &&
+         getLikelyCount(space.drop_front(rowRank), op) >= double(prefer.longRow);
+}
+
 std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) {
   Group &group = groups[id];
   if (group.kind == Group::Function)
@@ -74,6 +81,8 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
       if (!def || groupOf(def) != id)
         continue;
       bool rowValue = rowOps.contains(def);
+      if (full && rowValue && hasFewLongRows(group.space, group.rowRank, op))
+        return kFewLongRows.str();
       std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, result);
       unsigned expected = rowValue ? unsigned(group.rowRank) : unsigned(group.space.size());
       if (!aligned || *aligned != expected || (row && !rowValue))
@@ -130,6 +139,9 @@ std::string Plan::refuseReduce(int id, Operation *op, ArrayRef<Use> uses) {
     return "it has another shape than the loops there";
   if (group.rowRank >= 0 && group.rowRank != int(*rowRank))
     return "the kernel reduces other dims";
+  // What is computed before is computed again by whoever else reads it.
+  if (hasFewLongRows(group.space, *rowRank, op))
+    return kFewLongRows.str();
   for (const Use &use : uses) {
     Operation *def = use.leaf.getDefiningOp();
     if (!def || groupOf(def) != id)

@@ -81,6 +81,10 @@ double countSliced(mlir::Value v);
 /// Whether the last dim of `v` has so many elements that lanes along it pay.
 bool hasLanes(mlir::Value v, const Preferences &prefer);
 
+/// Why kernels are apart where hasFewLongRows.
+constexpr llvm::StringLiteral kFewLongRows =
+    "there are few rows, and long ones, which all of the machine reduces in a kernel of its own";
+
 class Plan {
 public:
   Plan(mlir::Block &block, const Limits &limits, bool log);
@@ -144,6 +148,8 @@ private:
   int mostGathers(int id) const;
   /// Empty if `op` may join, else why not. `frame`: for contractions, the frame that op gets.
   std::string refuse(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses, int &frame);
+  /// See Preferences::leastRows.
+  bool hasFewLongRows(llvm::ArrayRef<mlir::AffineExpr> space, int rowRank, mlir::Operation *op) const;
   std::string refuseReduce(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
   std::string refuseCommon(int id, mlir::Operation *op);
   bool gathersManySlices(llvm::ArrayRef<mlir::Operation *> members) const;

@@ -14,6 +14,12 @@ Preferences::Preferences(machine::VectorUnit narrowest, machine::VectorUnit wide
     : lanes(widest.width()), leastLanes(narrowest.width()), lineChannels(lanes / 4), transposedChannels(leastLanes),
       patchPositions(lanes) {}
 
-Preferences Preferences::get(machine::TargetKind) {
-  return Preferences(*std::begin(machine::kVectorUnits), *std::prev(std::end(machine::kVectorUnits)));
+Preferences Preferences::get(machine::TargetKind target) {
+  Preferences result(*std::begin(machine::kVectorUnits), *std::prev(std::end(machine::kVectorUnits)));
+  if (target == machine::TargetKind::Cuda) {
+    // A quarter of the multiprocessors; what a block's registers hold.
+    result.leastRows = 33;
+    result.longRow = 32769;
+  }
+  return result;
 }

@@ -44,6 +44,12 @@ struct Preferences {
   /// has so many positions.
   int64_t transposedChannels, patchPositions;
 
+  //===--- rows ---------------------------------------------------------------------------------------------------===//
+
+  /// Fewer rows than `leastRows`, each of `longRow` elements or more, are reduced by kernels of their own, which all of
+  /// the machine takes part in, before others read the results: a row is one task where both are one kernel.
+  int64_t leastRows = 0, longRow = 0;
+
   //===--- launches -----------------------------------------------------------------------------------------------===//
 
   /// Ranges that keep the threads of a small machine busy; a launch or a group that has them needs no company. The same
@@ -58,8 +64,8 @@ struct Preferences {
 
   /// Of a target whose variants have the vectors between `narrowest` and `widest`.
   Preferences(machine::VectorUnit narrowest, machine::VectorUnit widest);
-  /// Those that all variants of the target share, as one plan serves them. GPUs have those of CPUs so far: no kernel of
-  /// theirs has been measured with others.
+  /// Those that all variants of the target share, as one plan serves them. GPUs have those of CPUs so far but for rows:
+  /// no kernel of theirs has been measured with others.
   static Preferences get(machine::TargetKind target);
 };
 
