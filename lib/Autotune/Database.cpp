@@ -6,6 +6,7 @@
 
 #include "tc/Autotune/Database.h"
 
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Format/Json.h"
 #include "tc/Support/BlobStore.h"
 #include "tc/Support/OutputFile.h"
@@ -28,6 +29,7 @@ namespace {
 
 constexpr const char *kFormat = "tc-tuning";
 constexpr int64_t kVersion = 1;
+const llvm::StringRef kCuda = tc::machine::stringifyDeviceKind(tc::machine::DeviceKind::Cuda);
 
 llvm::Error wrong(const std::string &path, const llvm::Twine &what) {
   return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), path + ": error: " + what);
@@ -90,6 +92,8 @@ llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string
                 get(value, "features", machine.features) && get(value, "threads", threads) && threads > 0 &&
                 value.contains("cache_bytes") && value["cache_bytes"].is_array();
     machine.threads = unsigned(threads);
+    std::string device;
+    machine.isGpu = value.is_object() && get(value, "device", device) && device == kCuda;
     if (good)
       for (const Json &bytes : value["cache_bytes"]) {
         good &= bytes.is_number_integer();
@@ -131,21 +135,25 @@ const Record *Database::find(llvm::StringRef kernel, llvm::StringRef machine, ll
   return found == records.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> Database::getMachines() const {
+std::vector<std::string> Database::getMachines(bool gpus) const {
   std::vector<std::string> names;
   for (const auto &[name, machine] : machines)
-    names.push_back(name);
+    if (machine.isGpu == gpus)
+      names.push_back(name);
   return names;
 }
 
 std::string Database::toJson() const {
   Json all = Json::object();
-  for (const auto &[name, machine] : machines)
+  for (const auto &[name, machine] : machines) {
     all[name] = {{"model", machine.model},
                  {"cpu", machine.cpu},
                  {"features", machine.features},
                  {"cache_bytes", machine.cacheBytes},
                  {"threads", machine.threads}};
+    if (machine.isGpu)
+      all[name]["device"] = kCuda.str();
+  }
   Json list = Json::array();
   for (const auto &[key, record] : records)
     list.push_back({{"kernel", record.kernel},

@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <unistd.h>
@@ -27,6 +28,10 @@ constexpr double kSampleSeconds = 50e-6;
 // The ratio from which on B needs no more samples than so many.
 constexpr double kHopeless = 1.25;
 constexpr size_t kHopelessPairs = 3;
+// The same of a GPU, whose caches are larger.
+constexpr uint64_t kMostBytesOfGpu = 512 * 1024 * 1024;
+// Elements of an output that are compared, at most.
+constexpr uint64_t kMostCompared = 1 << 20;
 // What the tensors' first elements are aligned to.
 constexpr size_t kAlignment = 64;
 
@@ -34,6 +39,50 @@ char *allocate(uint64_t bytes) {
   auto *data = static_cast<char *>(llvm::allocate_buffer(std::max<uint64_t>(bytes, 1), kAlignment));
   std::memset(data, 0, bytes);
   return data;
+}
+
+uint64_t sizeOf(Elements elements) { return elements == Elements::F32 ? 4 : 2; }
+
+float readFloat(const char *data, Elements elements) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, data, sizeOf(elements));
+  float scale = 1;
+  if (elements == Elements::BF16) {
+    bits <<= 16;
+  } else if (elements == Elements::F16) { // the exponent begins 112 later; where it is all ones it stays so
+    const uint32_t magnitude = bits & 0x7fff;
+    bits = (bits & 0x8000) << 16 | magnitude << 13;
+    if (magnitude >= 0x7c00)
+      bits |= 0x7f800000;
+    else
+      scale = 0x1p112f;
+  }
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value * scale;
+}
+
+/// What rounding and the order of sums explain, of the largest value.
+double toleranceOf(Elements elements) {
+  return elements == Elements::F32 ? 1e-4 : elements == Elements::F16 ? 0x1p-7 : 0x1p-4;
+}
+
+/// In units of that.
+double differ(const std::vector<char> &a, const std::vector<char> &b, Elements elements) {
+  const uint64_t size = sizeOf(elements), count = a.size() / size, step = count / kMostCompared + 1;
+  double largest = 0, difference = 0;
+  for (uint64_t i = 0; i < count; i += step) {
+    const float x = readFloat(&a[i * size], elements), y = readFloat(&b[i * size], elements);
+    if (x == y || (x != x && y != y))
+      continue;
+    if (!(std::abs(x - y) <= std::numeric_limits<float>::max()))
+      return std::numeric_limits<double>::infinity();
+    difference = std::max(difference, double(std::abs(x - y)));
+  }
+  for (uint64_t i = 0; i < count; i += step)
+    if (const float x = std::abs(readFloat(&a[i * size], elements)); x <= std::numeric_limits<float>::max())
+      largest = std::max(largest, double(x));
+  return difference == 0 ? 0 : difference / (largest * toleranceOf(elements));
 }
 
 llvm::Error lastError() { return llvm::createStringError(llvm::Twine(tcrt_last_error())); }
@@ -46,73 +95,131 @@ Tensors::~Tensors() {
       llvm::deallocate_buffer(tensor.data, std::max<uint64_t>(tensor.bytes, 1), kAlignment);
 }
 
-void Tensors::addInput(std::vector<int64_t> shape, uint64_t bytes, bool isF32) {
-  inputs.push_back({std::move(shape), bytes, isF32, allocate(bytes)});
-  if (!isF32)
+void Tensors::addInput(std::vector<int64_t> shape, uint64_t bytes, Elements elements) {
+  inputs.push_back({std::move(shape), bytes, elements, allocate(bytes)});
+  if (elements == Elements::Other)
     return;
+  const uint64_t size = sizeOf(elements);
   uint32_t state = 1;
-  for (uint64_t i = 0; i + sizeof(float) <= bytes; i += sizeof(float)) {
+  for (uint64_t i = 0; i + size <= bytes; i += size) {
     state = state * 1664525 + 1013904223;
-    float value = float(int32_t(state) >> 8) * 0x1p-23f;
-    std::memcpy(inputs.back().data + i, &value, sizeof value);
+    const float value = float(int32_t(state) >> 8) * 0x1p-23f;
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    if (elements == Elements::BF16)
+      bits >>= 16;
+    else if (elements == Elements::F16) // what it has no exponent for is 0
+      bits = (bits >> 16 & 0x8000) | (bits << 1 >= 113u << 24 ? (bits >> 13 & 0x3ffff) - (112 << 10) : 0);
+    std::memcpy(inputs.back().data + i, &bits, size);
   }
 }
 
-void Tensors::addOutput(std::vector<int64_t> shape, uint64_t bytes) {
-  outputs.push_back({std::move(shape), bytes, false, allocate(bytes)});
+void Tensors::addOutput(std::vector<int64_t> shape, uint64_t bytes, Elements elements) {
+  outputs.push_back({std::move(shape), bytes, elements, allocate(bytes)});
 }
+
+/// Device memory of the tensors, inputs first, which are there as they are in the host's.
+struct Runner::DeviceTensors {
+  explicit DeviceTensors(std::shared_ptr<Copy> owner) : owner(std::move(owner)) {}
+  DeviceTensors(const DeviceTensors &) = delete;
+  DeviceTensors &operator=(const DeviceTensors &) = delete;
+  ~DeviceTensors() {
+    for (auto [data, bytes] : buffers)
+      tcrt_context_device_free(owner->context, data, bytes);
+  }
+  llvm::Error fill(const Tensors &tensors) {
+    for (const std::vector<Tensors::Tensor> *list : {&tensors.inputs, &tensors.outputs})
+      for (const Tensors::Tensor &tensor : *list) {
+        void *data = nullptr;
+        const uint64_t bytes = std::max<uint64_t>(tensor.bytes, 1);
+        if (tcrt_context_device_allocate(owner->context, bytes, &data) != TCRT_OK)
+          return lastError();
+        buffers.emplace_back(data, bytes);
+        if (list == &tensors.inputs && tensor.bytes &&
+            tcrt_context_device_copy(owner->context, data, tensor.data, tensor.bytes, TCRT_COPY_HOST_TO_DEVICE) !=
+                TCRT_OK)
+          return lastError();
+      }
+    return llvm::Error::success();
+  }
+
+  std::shared_ptr<Copy> owner;
+  std::vector<std::pair<void *, uint64_t>> buffers;
+};
 
 Runner::Copy::~Copy() {
   tcrt_context_destroy(context);
   tcrt_model_close(model);
 }
 
-llvm::Expected<Runner> Runner::open(llvm::StringRef artifact, const std::string &variant, unsigned threads,
-                                    uint64_t weightBytes, const Tensors &tensors) {
+/// Gives the context the tensors.
+llvm::Error Runner::bind(Copy &copy, const Tensors &tensors) const {
+  size_t number = 0;
+  auto bindOne = [&](const Tensors::Tensor &from, uint32_t index, auto getInfo, auto set) {
+    tcrt_value_info_t info;
+    if (getInfo(copy.model, index, &info) != TCRT_OK)
+      return false;
+    tcrt_tensor_t tensor = {};
+    tensor.dtype = info.dtype;
+    tensor.rank = uint32_t(from.shape.size());
+    std::copy(from.shape.begin(), from.shape.end(), tensor.dims);
+    tensor.data = onDevice ? onDevice->buffers[number].first : from.data;
+    tensor.size_bytes = from.bytes;
+    tensor.device = onDevice ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
+    ++number;
+    return set(copy.context, index, &tensor) == TCRT_OK;
+  };
+  for (uint32_t n = 0; n < tensors.inputs.size(); ++n)
+    if (!bindOne(tensors.inputs[n], n, tcrt_model_input, tcrt_context_set_input))
+      return lastError();
+  for (uint32_t n = 0; n < tensors.outputs.size(); ++n)
+    if (!bindOne(tensors.outputs[n], n, tcrt_model_output, tcrt_context_set_output))
+      return lastError();
+  return llvm::Error::success();
+}
+
+llvm::Expected<Runner> Runner::open(llvm::StringRef artifact, const RunnerOptions &options, const Tensors &tensors,
+                                    const Runner *other) {
   // Together the copies are twice as large as the second-level caches.
   uint64_t count = 1;
-  if (weightBytes >= kLeastWeights) {
-    auto level2 = uint64_t(std::max(1L << 20, ::sysconf(_SC_LEVEL2_CACHE_SIZE)));
-    count = std::min({kMostCopies, 1 + 2 * level2 * threads / weightBytes, 1 + kMostBytes / weightBytes});
+  if (options.weightBytes >= kLeastWeights) {
+    const uint64_t level2 = options.onGpu
+                                ? options.gpuCacheBytes
+                                : uint64_t(std::max(1L << 20, ::sysconf(_SC_LEVEL2_CACHE_SIZE))) * options.threads;
+    const uint64_t most = options.onGpu ? kMostBytesOfGpu : kMostBytes;
+    count = std::min({kMostCopies, 1 + 2 * level2 / options.weightBytes, 1 + most / options.weightBytes});
   }
   Runner runner;
+  if (other)
+    runner.onDevice = other->onDevice;
   for (uint64_t i = 0; i < count; ++i) {
-    auto copy = std::make_unique<Copy>();
+    auto copy = std::make_shared<Copy>();
     // Where it is aligned the runtime uses it in place.
     copy->artifact =
         llvm::WritableMemoryBuffer::getNewUninitMemBuffer(artifact.size(), "a kernel", llvm::Align(TCRT_SECTION_ALIGN));
     if (!copy->artifact)
       return llvm::createStringError("no memory left for a copy of the kernel to measure");
     llvm::copy(artifact, copy->artifact->getBufferStart());
-    tcrt_model_options_t options = {};
-    options.size = sizeof options;
-    options.variant = variant.empty() ? nullptr : variant.c_str();
-    if (tcrt_model_open_memory(copy->artifact->getBufferStart(), artifact.size(), "a kernel", &options, &copy->model) !=
+    tcrt_model_options_t ofModel = {};
+    ofModel.size = sizeof ofModel;
+    ofModel.variant = options.variant.empty() ? nullptr : options.variant.c_str();
+    ofModel.device = options.onGpu ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
+    if (tcrt_model_open_memory(copy->artifact->getBufferStart(), artifact.size(), "a kernel", &ofModel, &copy->model) !=
         TCRT_OK)
       return lastError();
     tcrt_context_options_t ofContext = {};
     ofContext.size = sizeof ofContext;
-    ofContext.threads = threads;
+    ofContext.threads = options.threads;
+    ofContext.profile = options.onGpu ? TCRT_PROFILE_RUNS : TCRT_PROFILE_OFF;
     if (tcrt_context_create(copy->model, &ofContext, &copy->context) != TCRT_OK)
       return lastError();
-    auto bind = [&](const Tensors::Tensor &from, uint32_t index, auto getInfo, auto set) {
-      tcrt_value_info_t info;
-      if (getInfo(copy->model, index, &info) != TCRT_OK)
-        return false;
-      tcrt_tensor_t tensor = {};
-      tensor.dtype = info.dtype;
-      tensor.rank = uint32_t(from.shape.size());
-      std::copy(from.shape.begin(), from.shape.end(), tensor.dims);
-      tensor.data = from.data;
-      tensor.size_bytes = from.bytes;
-      return set(copy->context, index, &tensor) == TCRT_OK;
-    };
-    for (uint32_t n = 0; n < tensors.inputs.size(); ++n)
-      if (!bind(tensors.inputs[n], n, tcrt_model_input, tcrt_context_set_input))
-        return lastError();
-    for (uint32_t n = 0; n < tensors.outputs.size(); ++n)
-      if (!bind(tensors.outputs[n], n, tcrt_model_output, tcrt_context_set_output))
-        return lastError();
+    if (options.onGpu && !runner.onDevice) {
+      runner.onDevice = std::make_shared<DeviceTensors>(copy);
+      if (llvm::Error error = runner.onDevice->fill(tensors))
+        return std::move(error);
+    }
+    if (llvm::Error error = runner.bind(*copy, tensors))
+      return std::move(error);
     // What a first run does only once is not measured.
     if (tcrt_context_run(copy->context) != TCRT_OK)
       return lastError();
@@ -124,25 +231,75 @@ llvm::Expected<Runner> Runner::open(llvm::StringRef artifact, const std::string 
 std::string Runner::getVariant() const { return tcrt_context_variant(copies.front()->context); }
 
 double Runner::run(unsigned count) {
+  double onGpu = 0;
   auto start = std::chrono::steady_clock::now();
-  for (unsigned i = 0; i < count; ++i) // the first run went well, and all are alike
-    (void)tcrt_context_run(copies[next++ % copies.size()]->context);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / count;
+  for (unsigned i = 0; i < count; ++i) {
+    tcrt_context_t *context = copies[next++ % copies.size()]->context;
+    // The first run went well, and all are alike; but a GPU may be lost.
+    if (tcrt_context_run(context) != TCRT_OK) {
+      failure = tcrt_last_error();
+      return std::numeric_limits<double>::infinity();
+    }
+    if (!onDevice)
+      continue;
+    tcrt_context_stats_t stats = {};
+    (void)tcrt_context_stats(context, &stats);
+    onGpu += stats.device_us * 1e-6;
+  }
+  const double onHost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return (onDevice ? onGpu : onHost) / count;
+}
+
+std::vector<std::vector<char>> Runner::readOutputs(const Tensors &tensors) {
+  std::vector<std::vector<char>> all;
+  tcrt_context_t *context = copies.front()->context;
+  if (tcrt_context_run(context) != TCRT_OK) {
+    failure = tcrt_last_error();
+    return all;
+  }
+  for (size_t i = 0; i < tensors.outputs.size(); ++i) {
+    all.emplace_back(tensors.outputs[i].bytes);
+    const void *from = onDevice->buffers[tensors.inputs.size() + i].first;
+    if (!all.back().empty() && tcrt_context_device_copy(context, all.back().data(), from, all.back().size(),
+                                                        TCRT_COPY_DEVICE_TO_HOST) != TCRT_OK) {
+      failure = tcrt_last_error();
+      return {};
+    }
+  }
+  return all;
+}
+
+double Runner::differFrom(Runner &other, const Tensors &tensors) {
+  // They write to the same memory, one after the other.
+  const std::vector<std::vector<char>> expected = other.readOutputs(tensors), own = readOutputs(tensors);
+  double most = 0;
+  if (!failure.empty() || !other.failure.empty())
+    return std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < tensors.outputs.size(); ++i)
+    if (const Elements elements = tensors.outputs[i].elements; elements != Elements::Other)
+      most = std::max(most, differ(expected[i], own[i], elements));
+  return most;
 }
 
 Comparison tc::autotune::compare(Runner &a, Runner &b, double seconds, size_t pairs) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Comparison failed = {infinity, infinity, infinity, infinity, infinity};
   const double once = std::max({a.run(1), b.run(1), 1e-8});
+  if (once == infinity)
+    return failed;
   const auto count = unsigned(std::clamp(kSampleSeconds / once, 1.0, 1000.0));
   std::vector<double> ratios;
   auto start = std::chrono::steady_clock::now();
   Comparison result = {};
-  result.leastA = result.leastB = std::numeric_limits<double>::infinity();
+  result.leastA = result.leastB = infinity;
   for (;;) {
     // Who is first changes, as what follows finds other caches.
     const bool isFirst = ratios.size() % 2 == 0;
     double ofA = isFirst ? a.run(count) : 0, ofB = b.run(count);
     if (!isFirst)
       ofA = a.run(count);
+    if (std::max(ofA, ofB) == infinity)
+      return failed;
     ratios.push_back(ofB / ofA);
     result.leastA = std::min(result.leastA, ofA);
     result.leastB = std::min(result.leastB, ofB);

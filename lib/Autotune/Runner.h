@@ -17,45 +17,72 @@
 
 struct tcrt_model_t;
 struct tcrt_context_t;
+struct tcrt_tensor_t;
 
 namespace tc::autotune {
 
-/// Caller-owned tensors of a region: inputs of f32 hold numbers in [-1, 1), all others 0, which is a valid position in
-/// anything.
+/// What the elements of a tensor are. Inputs of floats hold numbers in [-1, 1), all others 0, which is a valid position
+/// in anything.
+enum class Elements { Other, F32, F16, BF16 };
+
+/// Caller-owned tensors of a region.
 class Tensors {
 public:
   struct Tensor {
     std::vector<int64_t> shape;
     uint64_t bytes = 0;
-    bool isF32 = false;
+    Elements elements = Elements::Other;
     char *data = nullptr;
   };
   Tensors() = default;
   Tensors(const Tensors &) = delete;
   Tensors &operator=(const Tensors &) = delete;
   ~Tensors();
-  void addInput(std::vector<int64_t> shape, uint64_t bytes, bool isF32);
-  void addOutput(std::vector<int64_t> shape, uint64_t bytes);
+  void addInput(std::vector<int64_t> shape, uint64_t bytes, Elements elements);
+  void addOutput(std::vector<int64_t> shape, uint64_t bytes, Elements elements = Elements::Other);
 
   std::vector<Tensor> inputs, outputs;
+};
+
+/// How artifacts run.
+struct RunnerOptions {
+  /// "" lets the runtime choose.
+  std::string variant;
+  unsigned threads = 1;
+  /// That the artifact holds.
+  uint64_t weightBytes = 0;
+  /// On the GPU, whose own time counts: tensors stay in its memory. The bytes of its second-level cache.
+  bool onGpu = false;
+  uint64_t gpuCacheBytes = 0;
 };
 
 /// An artifact that is opened several times, so that its weights come from where they come from in a model whose other
 /// layers run in between.
 class Runner {
 public:
-  /// `artifact`: copied. `variant`: "" lets the runtime choose. `weightBytes`: that the artifact holds.
-  static llvm::Expected<Runner> open(llvm::StringRef artifact, const std::string &variant, unsigned threads,
-                                     uint64_t weightBytes, const Tensors &tensors);
+  /// `artifact`: copied. `other`: on a GPU they share the memory of their tensors.
+  static llvm::Expected<Runner> open(llvm::StringRef artifact, const RunnerOptions &options, const Tensors &tensors,
+                                     const Runner *other = nullptr);
   Runner(Runner &&) = default;
   Runner &operator=(Runner &&) = default;
   /// The variant that runs.
   std::string getVariant() const;
-  /// Seconds for one run, of `count` runs in turn.
+  /// Seconds for one run, of `count` runs in turn. Infinity: a run failed.
   double run(unsigned count);
+  /// On a GPU: the largest difference of the outputs of floats to those of `other`, in units of what rounding and the
+  /// order of sums explain; more than 1: it computes something else. Infinity: a run failed.
+  double differFrom(Runner &other, const Tensors &tensors);
+  /// Why a run failed; empty: none did.
+  const std::string &getFailure() const { return failure; }
 
 private:
   Runner() = default;
+  struct Copy;
+  struct DeviceTensors;
+  llvm::Error bind(Copy &copy, const Tensors &tensors) const;
+  /// Of a run on the GPU, one after the other; nothing where it failed.
+  std::vector<std::vector<char>> readOutputs(const Tensors &tensors);
+
   struct Copy {
     Copy() = default;
     Copy(const Copy &) = delete;
@@ -65,8 +92,10 @@ private:
     tcrt_model_t *model = nullptr;
     tcrt_context_t *context = nullptr;
   };
-  std::vector<std::unique_ptr<Copy>> copies;
+  std::shared_ptr<DeviceTensors> onDevice; // freed after the copies
+  std::vector<std::shared_ptr<Copy>> copies;
   size_t next = 0;
+  std::string failure;
 };
 
 /// Seconds of a run, and how many times as long B takes: by the least times, in the median of the pairs that ran one
@@ -76,7 +105,8 @@ struct Comparison {
   double leastRatio, medianRatio, fifthRatio;
 };
 
-/// Runs both in turn for about so many seconds, and at least `pairs` times. Stops early where B is hopeless.
+/// Runs both in turn for about so many seconds, and at least `pairs` times. Stops early where B is hopeless. Where a
+/// run fails, all are infinite.
 Comparison compare(Runner &a, Runner &b, double seconds, size_t pairs);
 
 } // namespace tc::autotune

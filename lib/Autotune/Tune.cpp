@@ -1,9 +1,9 @@
 //===- Tune.cpp - schedules by measurement ------------------------------------------------------------------------===//
 //
 // A region is measured alone, as an artifact with the region as its only kernel, in process, with the variant that the
-// runtime takes on this machine. Each candidate runs in turn with the generators' first choice; the best one is
-// measured a second time, and must win by more than the noise. A record counts only if its schedule is one of the
-// candidates that the generators offer by now, so that no file can make the compiler obey what it would not choose
+// runtime takes on this machine, or on its GPU. Each candidate runs in turn with the generators' first choice; the best
+// one is measured a second time, and must win by more than the noise. A record counts only if its schedule is one of
+// the candidates that the generators offer by now, so that no file can make the compiler obey what it would not choose
 // itself.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -72,7 +72,8 @@ bool isConstant(Value value) { return value.getDefiningOp<prim::ConstantOp>() !=
 class Tuner {
 public:
   Tuner(ModuleOp module, const TuneOptions &options, BuildArtifact build)
-      : module(module), options(options), build(build), machine(describeMachine(options.threads)) {}
+      : module(module), options(options), build(build),
+        machine(options.limits ? options.gpu.value_or(Machine()) : describeMachine(options.threads)) {}
 
   llvm::Expected<TuneReport> run();
 
@@ -92,20 +93,29 @@ private:
   int64_t evaluate(AffineExpr expr, kernel::RegionOp region) const;
   OwningOpRef<ModuleOp> makeProbe(kernel::RegionOp region, kernel::ScheduleAttr schedule) const;
   void bindTensors(kernel::RegionOp region, Tensors &tensors) const;
-  llvm::Expected<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<machine::CpuAttr> cpus,
-                              const Tensors &tensors);
+  llvm::Expected<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
+                              ArrayRef<machine::MachineAttr> variants, const Tensors &tensors,
+                              const Runner *other = nullptr);
   /// Whether the rest of the compile needs the time that is left.
   bool isTimeOver() const;
-  /// The variants that may run, the best first.
-  SmallVector<machine::CpuAttr> possibleVariants() const;
+  bool isForGpus() const { return options.limits.has_value(); }
+  /// The variants that may run, the best first; of GPUs the chips.
+  SmallVector<machine::MachineAttr> possibleVariants() const;
+  /// Of the chips the one whose code the GPU runs; null: none.
+  machine::MachineAttr findChip() const;
+  SmallVector<kernel::ScheduleAttr> getCandidates(kernel::RegionOp region, machine::MachineAttr variant) const;
+  /// Whose records are used, with what there is to say about it.
+  llvm::Error chooseRecords(std::vector<std::string> &notes);
 
   ModuleOp module;
   const TuneOptions &options;
   BuildArtifact build;
-  Machine machine;
+  Machine machine;     ///< this one, or its GPU; without a name: there is no GPU
+  std::string records; ///< the name of the machine whose records are used; empty: none
   Database database;
   unsigned measured = 0;
   std::string lastFailure; ///< of a measurement; empty: there was none
+  std::string lost;        ///< why the GPU runs nothing any more in this process; empty: it does
   uint64_t workShown = 0;  ///< of the current region, of kRegionWork
   const Clock::time_point start = Clock::now();
   size_t kernelCount = 0;  ///< different ones
@@ -210,6 +220,11 @@ int64_t Tuner::evaluate(AffineExpr expr, kernel::RegionOp region) const {
 std::string Tuner::keyText(kernel::RegionOp region) const {
   std::string text = printRegion(region);
   llvm::raw_string_ostream os(text);
+  if (isForGpus()) { // what there is to choose from, and what is computed
+    const GpuLimits limits = options.limits->get(region);
+    os << "gpu " << limits.sharedBytes << (limits.hasWarpGroups ? " warpgroups" : "")
+       << (limits.allowsTf32 ? " tf32" : "") << '\n';
+  }
   for (auto [i, input] : llvm::enumerate(region.getInputs()))
     if (isConstant(input))
       os << "constant " << i << '\n';
@@ -244,6 +259,10 @@ OwningOpRef<ModuleOp> Tuner::makeProbe(kernel::RegionOp region, kernel::Schedule
   return probe;
 }
 
+Elements elementsOf(Type type) {
+  return type.isF32() ? Elements::F32 : type.isF16() ? Elements::F16 : type.isBF16() ? Elements::BF16 : Elements::Other;
+}
+
 void Tuner::bindTensors(kernel::RegionOp region, Tensors &tensors) const {
   auto shapeOf = [&](Value value) {
     std::vector<int64_t> shape;
@@ -254,44 +273,70 @@ void Tuner::bindTensors(kernel::RegionOp region, Tensors &tensors) const {
   auto bytesOf = [&](Value value) { return uint64_t(evaluate(host::getSizeBytes(value.getType()), region)); };
   for (Value input : region.getInputs())
     if (!isConstant(input))
-      tensors.addInput(shapeOf(input), bytesOf(input), getElementTypeOrSelf(input).isF32());
+      tensors.addInput(shapeOf(input), bytesOf(input), elementsOf(getElementTypeOrSelf(input)));
   for (Value output : region.getOutputs())
-    tensors.addOutput(shapeOf(output), bytesOf(output));
+    tensors.addOutput(shapeOf(output), bytesOf(output), elementsOf(getElementTypeOrSelf(output)));
 }
 
 llvm::Expected<Runner> Tuner::open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
-                                   ArrayRef<machine::CpuAttr> cpus, const Tensors &tensors) {
+                                   ArrayRef<machine::MachineAttr> variants, const Tensors &tensors,
+                                   const Runner *other) {
   OwningOpRef<ModuleOp> probe = makeProbe(region, schedule);
-  llvm::Expected<std::string> artifact = build(*probe, cpus);
+  llvm::Expected<std::string> artifact = build(*probe, variants, /*mayDrop=*/other != nullptr);
   if (!artifact)
     return artifact.takeError();
-  uint64_t weights = 0;
+  RunnerOptions how;
   for (Value input : region.getInputs())
     if (isConstant(input))
-      weights += uint64_t(evaluate(host::getSizeBytes(input.getType()), region));
-  return Runner::open(*artifact, cpus.size() == 1 ? cpus.front().getName().str() : "", machine.threads, weights,
-                      tensors);
+      how.weightBytes += uint64_t(evaluate(host::getSizeBytes(input.getType()), region));
+  how.onGpu = isForGpus();
+  if (how.onGpu) { // all GPUs share one variant, and its program is no work for threads
+    how.gpuCacheBytes = uint64_t(machine.cacheBytes.front());
+  } else {
+    how.variant = variants.size() == 1 ? variants.front().getName().str() : "";
+    how.threads = machine.threads;
+  }
+  return Runner::open(*artifact, how, tensors, other);
 }
 
-SmallVector<machine::CpuAttr> Tuner::possibleVariants() const {
+SmallVector<machine::MachineAttr> Tuner::possibleVariants() const {
+  if (isForGpus())
+    return {options.gpus.rbegin(), options.gpus.rend()};
   SmallVector<machine::CpuAttr> cpus = codegen::getPossibleVariants(options.cpus);
   return {cpus.rbegin(), cpus.rend()};
+}
+
+/// As the runtime chooses among cubins (tcrt_section_t::arch).
+machine::MachineAttr Tuner::findChip() const {
+  const unsigned version = machine.gpuVersion;
+  machine::GpuAttr best;
+  for (machine::GpuAttr gpu : options.gpus) {
+    const unsigned arch = gpu.getArch(), own = arch / 10;
+    const bool runs = arch % 10 == 1 ? own == version : own / 10 == version / 10 && own <= version;
+    if (runs && (!best || best.getArch() < arch))
+      best = gpu;
+  }
+  return best;
+}
+
+SmallVector<kernel::ScheduleAttr> Tuner::getCandidates(kernel::RegionOp region, machine::MachineAttr variant) const {
+  return isForGpus() ? codegen::getScheduleCandidates(region, options.limits->get(region))
+                     : codegen::getScheduleCandidates(region, cast<machine::CpuAttr>(variant));
 }
 
 /// What the database says of the region; nullopt: nothing, or nothing that holds any more.
 std::optional<Tuner::Decision> Tuner::lookup(kernel::RegionOp region, const std::string &key,
                                              std::string &whyNot) const {
-  const std::string &name = options.machine.empty() ? machine.name : options.machine;
-  for (machine::CpuAttr cpu : possibleVariants()) {
-    const StringRef variant = cpu.getName();
-    const Record *record = database.find(key, name, variant.str());
+  for (machine::MachineAttr possible : possibleVariants()) {
+    const StringRef variant = possible.getName();
+    const Record *record = database.find(key, records, variant.str());
     if (!record)
       continue;
     if (record->generators != codegen::kGeneratorsVersion) {
       whyNot = "its record was made by another version of the code generators";
       continue;
     }
-    SmallVector<kernel::ScheduleAttr> candidates = codegen::getScheduleCandidates(region, cpu);
+    SmallVector<kernel::ScheduleAttr> candidates = getCandidates(region, possible);
     auto found = llvm::find_if(candidates, [&](kernel::ScheduleAttr s) { return textOf(s) == record->schedule; });
     if (found == candidates.end()) {
       whyNot = "the schedule of its record is not one that the code generators offer now";
@@ -325,15 +370,18 @@ bool Tuner::isTimeOver() const {
 }
 
 llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const std::string &key) {
-  auto candidatesFor = [&](machine::CpuAttr cpu) { return codegen::getScheduleCandidates(region, cpu); };
-  if (llvm::all_of(possibleVariants(), [&](machine::CpuAttr cpu) { return candidatesFor(cpu).size() < 2; }))
+  const SmallVector<machine::MachineAttr> possible = possibleVariants();
+  if (llvm::all_of(possible, [&](machine::MachineAttr variant) { return getCandidates(region, variant).size() < 2; }))
     return Decision();
   Tensors tensors;
   bindTensors(region, tensors);
-  kernel::ScheduleAttr first = candidatesFor(possibleVariants().front()).front();
-  // With all variants: which one runs is the runtime's choice.
+  kernel::ScheduleAttr first = getCandidates(region, possible.front()).front();
+  // With all variants: which one runs is the runtime's choice. Of chips it is known.
+  SmallVector<machine::MachineAttr> all(options.cpus.begin(), options.cpus.end());
+  if (isForGpus())
+    all = {findChip()};
   const Clock::time_point buildStart = Clock::now();
-  llvm::Expected<Runner> byDefault = open(region, first, options.cpus, tensors);
+  llvm::Expected<Runner> byDefault = open(region, first, all, tensors);
   buildSeconds += std::chrono::duration<double>(Clock::now() - buildStart).count();
   ++built;
   if (!byDefault) {
@@ -343,12 +391,12 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     return decision;
   }
   ++measured;
-  const std::string variant = byDefault->getVariant();
-  const SmallVector<machine::CpuAttr> possible = possibleVariants();
-  const auto *cpu = llvm::find_if(possible, [&](machine::CpuAttr cpu) { return cpu.getName() == variant; });
-  if (cpu == possible.end())
+  const std::string variant = isForGpus() ? all.front().getName().str() : byDefault->getVariant();
+  const auto *taken = llvm::find_if(possible, [&](machine::MachineAttr other) { return other.getName() == variant; });
+  if (taken == possible.end())
     return llvm::createStringError("the runtime took a variant that was not made: " + variant);
-  SmallVector<kernel::ScheduleAttr> candidates = candidatesFor(*cpu);
+  const std::string where = isForGpus() ? variant : variant + ", " + std::to_string(machine.threads) + " threads";
+  SmallVector<kernel::ScheduleAttr> candidates = getCandidates(region, *taken);
   std::string nodes = host::joinNodeNames(region);
   kernel::ScheduleAttr best;
   std::optional<Runner> ofBest;
@@ -367,15 +415,29 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   for (; tried < candidates.size() && !isTimeOver(); ++tried) {
     kernel::ScheduleAttr candidate = candidates[tried];
     showProgress(tried);
-    llvm::Expected<Runner> runner = open(region, candidate, *cpu, tensors);
+    llvm::Expected<Runner> runner = open(region, candidate, *taken, tensors, &*byDefault);
     if (!runner) {
       if (log::isEnabled("tuning"))
-        log::write("tuning", "not measured " + nodes + ": " + llvm::toString(runner.takeError()));
+        log::write("tuning",
+                   "not measured " + nodes + ": " + llvm::toString(runner.takeError()) + ": " + textOf(candidate));
       else
         llvm::consumeError(runner.takeError());
       continue;
     }
+    // Tests of generators for GPUs need one, and most machines that run tests have none.
+    if (const double difference = isForGpus() ? runner->differFrom(*byDefault, tensors) : 0; difference > 1) {
+      if (log::isEnabled("tuning"))
+        log::write("tuning", llvm::formatv("not measured {0}: its numbers differ from the default's by {1:e1} of what "
+                                           "rounding explains: {2}",
+                                           nodes, difference, textOf(candidate))
+                                 .str());
+      if (!byDefault->getFailure().empty())
+        break;
+      continue;
+    }
     comparison = compare(*byDefault, *runner, kTrySeconds, kTryPairs);
+    if (!byDefault->getFailure().empty())
+      break;
     defaultSeconds = defaultSeconds ? std::min(defaultSeconds, comparison.leastA) : comparison.leastA;
     if (log::isEnabled("tuning"))
       log::write("tuning", llvm::formatv("measured {0}: {1:f1} us, default {2:f1} us: {3}", nodes,
@@ -390,7 +452,7 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   progress::setDetail("");
   Decision decision;
   decision.outcome.us = decision.outcome.defaultUs = defaultSeconds * 1e6;
-  if (best) {
+  if (best && byDefault->getFailure().empty()) {
     comparison = compare(*byDefault, *ofBest, kVerifySeconds, kVerifyPairs);
     if (comparison.leastRatio < kWorth && comparison.medianRatio < kWorth && comparison.fifthRatio < 1) {
       decision.schedule = best;
@@ -398,17 +460,22 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
       decision.outcome.defaultUs = comparison.leastA * 1e6;
     }
   }
+  // After a fault no kernel runs, as good as it may be.
+  if (!byDefault->getFailure().empty()) {
+    lost = "a kernel stopped the " + std::string(isForGpus() ? "GPU" : "run") + ": " + byDefault->getFailure();
+    decision = Decision();
+    decision.outcome.text = "not tuned: " + lost;
+    return decision;
+  }
   if (decision.schedule)
-    decision.outcome.text =
-        llvm::formatv("measured: {0:f1} us instead of {1:f1} us ({2}, {3} threads): {4}", decision.outcome.us,
-                      decision.outcome.defaultUs, variant, machine.threads, describeChange(first, best));
+    decision.outcome.text = llvm::formatv("measured: {0:f1} us instead of {1:f1} us ({2}): {3}", decision.outcome.us,
+                                          decision.outcome.defaultUs, where, describeChange(first, best));
   else if (tried < candidates.size())
     decision.outcome.text = llvm::formatv("not tuned: {0} left time to measure {1} of its {2} schedules alone",
                                           options.endReason, tried, candidates.size());
   else
-    decision.outcome.text = llvm::formatv("measured: the default is the fastest of {0} schedules, {1:f1} us ({2}, {3} "
-                                          "threads)",
-                                          candidates.size(), decision.outcome.us, variant, machine.threads);
+    decision.outcome.text = llvm::formatv("measured: the default is the fastest of {0} schedules, {1:f1} us ({2})",
+                                          candidates.size(), decision.outcome.us, where);
   if (decision.outcome.defaultUs)
     decision.outcome.text += describeLikely(region);
   // A part of the schedules says nothing to other compiles.
@@ -444,6 +511,10 @@ llvm::Expected<Tuner::Decision> Tuner::decide(kernel::RegionOp region, const std
     decision.outcome.text = "not tuned: " + unknown;
     return decision;
   }
+  if (!lost.empty()) {
+    decision.outcome.text = "not tuned: " + lost;
+    return decision;
+  }
   if (isTimeOver()) {
     decision.outcome.text = "not tuned: " + options.endReason + " left no time to measure it";
     return decision;
@@ -451,8 +522,44 @@ llvm::Expected<Tuner::Decision> Tuner::decide(kernel::RegionOp region, const std
   return measure(region, key);
 }
 
+llvm::Error Tuner::chooseRecords(std::vector<std::string> &notes) {
+  const std::vector<std::string> known = database.getMachines(isForGpus()), others = database.getMachines(!isForGpus());
+  records = machine.name;
+  for (const std::string &name : options.machines)
+    if (llvm::is_contained(known, name)) {
+      records = name;
+      return llvm::Error::success();
+    } else if (!llvm::is_contained(others, name)) {
+      std::vector<std::string> all = known;
+      llvm::append_range(all, others);
+      return llvm::createStringError(std::make_error_code(std::errc::invalid_argument),
+                                     options.database + ": error: the tuning database has no machine \"" + name +
+                                         "\"; it has " + (all.empty() ? "none" : llvm::join(all, ", ")));
+    }
+  if (options.measure || llvm::is_contained(known, records))
+    return llvm::Error::success();
+  // Without a GPU artifacts are for one elsewhere.
+  if (records.empty() && known.size() == 1) {
+    records = known.front();
+    return llvm::Error::success();
+  }
+  const std::string names = llvm::join(known, ", ");
+  std::string note = options.database + ": note: the tuning database has ";
+  if (!records.empty())
+    note += "no records of this " + std::string(isForGpus() ? "GPU (" : "machine (") + records + ") and is not used" +
+            (known.empty() ? "" : "; --tuning-machine takes those of another: " + names);
+  else if (known.empty())
+    note += "no records of GPUs, whose kernels keep their default schedules";
+  else
+    note += "records of several GPUs, none of which is here; --tuning-machine takes those of one: " + names;
+  notes.push_back(note);
+  return llvm::Error::success();
+}
+
 llvm::Expected<TuneReport> Tuner::run() {
   TuneReport report;
+  if (isForGpus() && options.measure && !findChip())
+    return llvm::createStringError("the artifact has no code for " + machine.model + "; add --gpu " + machine.cpu);
   if (!options.database.empty()) {
     llvm::Expected<Database> read = Database::read(options.database, /*mayLack=*/options.measure);
     if (!read)
@@ -461,15 +568,8 @@ llvm::Expected<TuneReport> Tuner::run() {
     if (options.measure) // what cannot be written is found out before anything is measured
       if (llvm::Error error = Database::addToFile(options.database, machine, std::nullopt))
         return std::move(error);
-    std::string known = llvm::join(database.getMachines(), ", ");
-    if (!options.machine.empty() && !database.has(options.machine))
-      return llvm::createStringError(std::make_error_code(std::errc::invalid_argument),
-                                     options.database + ": error: the tuning database has no machine \"" +
-                                         options.machine + "\"; it has " + (known.empty() ? "none" : known));
-    if (options.machine.empty() && !options.measure && !database.has(machine.name))
-      report.notes.push_back(options.database + ": note: the tuning database has no records of this machine (" +
-                             machine.name + ") and is not used" +
-                             (known.empty() ? "" : "; --tuning-machine takes those of another: " + known));
+    if (llvm::Error error = chooseRecords(report.notes))
+      return std::move(error);
   }
   SmallVector<kernel::RegionOp> regions;
   module.walk([&](kernel::RegionOp region) { regions.push_back(region); });

@@ -152,7 +152,8 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
     for (const std::string &name : cpus)
       builder.add("cpu", describeCpu(context, name));
   }
-  if (StringRef(mode).starts_with("max-autotune") || !tuningDb.empty()) {
+  const bool usesTuning = StringRef(mode).starts_with("max-autotune") || !tuningDb.empty();
+  if (usesTuning) {
     const std::string machine = tuningMachine.empty() ? autotune::describeMachine(tuningThreads).name : tuningMachine;
     builder.add("machine", machine).add("threads", tuningThreads);
     const std::string database = request.getTuningDatabase();
@@ -169,6 +170,12 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
     }
     if (target::TargetBackend *backend = target::lookupBackend(machine::getDevice(*target)))
       builder.add("tools", backend->describeTools());
+    if (usesTuning && machine::getDevice(*target) == machine::DeviceKind::Cuda) {
+      llvm::Expected<autotune::Machine> gpu = autotune::describeGpu();
+      builder.add("tuned on", gpu ? gpu->name : "");
+      if (!gpu)
+        llvm::consumeError(gpu.takeError());
+    }
   }
   return builder.finish();
 }

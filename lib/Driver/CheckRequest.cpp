@@ -85,8 +85,6 @@ void Compiler::warnOfIdleOptions() {
     std::string text = option == "--mode" ? "--mode " + request.mode : option.str();
     if (stops)
       warn(text + " changes nothing before phase schedule; give -o OUT without an earlier --compile-to");
-    else if (targets.size() > 1)
-      warn(text + " is for --target cpu only yet; kernels for cuda keep their default schedules");
   }
 }
 
@@ -172,9 +170,10 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (!llvm::is_contained({"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}, request.mode))
     return wrong("--mode " + request.mode +
                  " is not known; known: default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
-  if ((measures() || !request.tuningDb.empty()) && !isFor(machine::TargetKind::Cpu))
+  if ((measures() || !request.tuningDb.empty()) &&
+      llvm::all_of(targets, [](machine::TargetKind target) { return target == machine::TargetKind::Reference; }))
     return wrong((measures() ? "--mode " + request.mode : std::string("--tuning-db")) +
-                 " is supported for --target cpu only yet; add that target, or leave the option out");
+                 " chooses schedules, and --target reference has none; add another target, or leave the option out");
   if (request.tuningThreads && !measures() && request.tuningDb.empty())
     return wrong("--tuning-threads belongs to --mode max-autotune or --tuning-db");
   if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))

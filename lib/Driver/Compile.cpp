@@ -145,8 +145,9 @@ void Compiler::showStage(StringRef name, double share) {
 void Compiler::planShares(Phase from, Phase last, Phase common) {
   for (unsigned i = unsigned(from) + 1; i <= unsigned(last); ++i)
     shareOfAll += kShares[i] * (Phase(i) > common && Phase(i) < Phase::Artifact ? targets.size() : 1);
-  if (tunes() && from < Phase::Schedule && last >= Phase::Schedule)
-    shareOfAll += kTuneShare;
+  for (machine::TargetKind target : targets)
+    if (tunes(target) && from < Phase::Schedule && last >= Phase::Schedule)
+      shareOfAll += kTuneShare;
   if (request.verify)
     shareOfAll += kVerifyShare;
 }
@@ -572,7 +573,10 @@ int Compiler::compile() {
   if (!request.quiet && !summary.empty() && !tuned.empty()) {
     // Not for the cache: what comes from there measures nothing.
     progress::clear();
-    errors << printable(request.output + ": " + tuned) << "\n";
+    SmallVector<StringRef> lines;
+    StringRef(tuned).split(lines, '\n');
+    for (StringRef line : lines)
+      errors << printable(request.output + ": " + line.str()) << "\n";
   }
   if (!request.quiet && !summary.empty())
     fail(kDone, describeResult());

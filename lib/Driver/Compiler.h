@@ -74,10 +74,13 @@ private:
   bool measures() const { return llvm::StringRef(request.mode).starts_with("max-autotune"); }
   /// Whether nothing is compiled: --explain without a file to write.
   bool explainsOnly() const { return request.explain && request.output.empty() && !request.stopAtPhase; }
-  /// Whether phase schedule measures.
-  bool tunes() const { return measures() && isFor(machine::TargetKind::Cpu) && !explainsOnly(); }
+  /// Whether phase schedule measures, for this target.
+  bool tunes(machine::TargetKind target) const {
+    return measures() && target != machine::TargetKind::Reference && !explainsOnly();
+  }
   int tune(mlir::ModuleOp module);
-  llvm::Expected<std::string> buildProbe(mlir::ModuleOp probe, Phase from, llvm::ArrayRef<std::string> variants);
+  llvm::Expected<std::string> buildProbe(mlir::ModuleOp probe, Phase from, llvm::ArrayRef<std::string> variants,
+                                         bool refusesSpills = false);
   int keepModule(Phase phase, mlir::ModuleOp module);
   int writeModule(mlir::ModuleOp module);
   int writeArtifact(llvm::ArrayRef<mlir::OwningOpRef<mlir::ModuleOp>> modules);
@@ -149,7 +152,7 @@ private:
   double seconds = 0;        ///< from the start to the end of the last phase
   llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
   std::mutex printedMutex;   ///< passes run in parallel
-  std::string tuned;         ///< what measuring gained and cost
+  std::string tuned;         ///< what measuring gained and cost, a line for each target
   std::string modelHash;     ///< of hashModel
   std::unique_ptr<Thread> hashing;
   std::string summary; ///< of the artifact that was written, without its time

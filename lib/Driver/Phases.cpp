@@ -180,6 +180,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     target::CompileVariantsPassOptions compile;
     compile.jobs = options.jobs;
     compile.debugDir = options.debugDir;
+    compile.refusesSpills = options.refusesSpills;
     manager.addPass(target::createCompileVariantsPass(compile, options.cache));
     return;
   }

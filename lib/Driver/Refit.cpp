@@ -151,7 +151,9 @@ Object tc::driver::describeCode(ModuleOp module) {
 
 Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) {
   // On CPUs modes only decide who chooses schedules: equal schedules give equal artifacts, whoever chose them.
+  // On GPUs they decide about CUDA graphs, too: max-autotune as reduce-overhead does.
   const bool isForCpus = !llvm::is_contained(request.targets, machine::stringifyTargetKind(machine::TargetKind::Cuda));
+  const std::string mode = isForCpus ? "default" : request.mode == "max-autotune" ? "reduce-overhead" : request.mode;
   Object options{{"targets", toArray(request.targets)},
                  {"cpus", toArray(request.cpus)},
                  {"gpus", toArray(request.gpus)},
@@ -163,7 +165,7 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
                  {"stop-after", int64_t(request.stopAfter)},
                  {"precision", request.precision},
                  {"node-precision", toArray(request.nodePrecisions)},
-                 {"mode", isForCpus ? "default" : request.mode},
+                 {"mode", mode},
                  {"check-bounds", request.checkBounds}};
   // What depends on files or on measurements; these are not in the artifact.
   if (!request.customOps.empty())
@@ -172,6 +174,8 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
     options["needs"] = "--quantize";
   else if (isTuned)
     options["needs"] = "--tuning-db or --mode max-autotune";
+  else if (StringRef(mode).starts_with("max-autotune"))
+    options["needs"] = "--mode " + mode;
   return options;
 }
 

@@ -66,26 +66,48 @@ static std::string describeTuning(const autotune::TuneReport &report, double sec
 
 /// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
 int Compiler::tune(ModuleOp module) {
-  if (options.target != machine::TargetKind::Cpu || explainsOnly() || (!measures() && request.tuningDb.empty()))
+  if (options.target == machine::TargetKind::Reference || explainsOnly() || (!measures() && request.tuningDb.empty()))
     return kDone;
   autotune::TuneOptions tuning;
   tuning.measure = measures();
+  if (isCuda(options.target)) {
+    tuning.gpus = gpus;
+    tuning.limits.emplace(module.getContext(), gpus, options.precision == "tf32",
+                          llvm::to_vector(options.nodePrecisions));
+    llvm::Expected<autotune::Machine> gpu = autotune::describeGpu();
+    if (gpu) {
+      tuning.gpu = std::move(*gpu);
+    } else if (std::string why = llvm::toString(gpu.takeError()); measures()) {
+      const std::string sentence = "--mode " + request.mode + " measures GPU kernels on a GPU, and " + why;
+      if (targets.size() == 1)
+        return fail(kMachine, request.model + ": error: " + sentence +
+                                  "; compile where one is, or take what was measured there: --tuning-db FILE.json "
+                                  "without --mode");
+      warn(sentence + "; kernels for cuda get what --tuning-db has of them, and else the default schedules");
+      tuning.measure = false;
+      if (request.tuningDb.empty() || !llvm::sys::fs::exists(request.tuningDb)) // which CPU kernels may begin
+        return kDone;
+    }
+  }
   tuning.database = request.getTuningDatabase();
   // The place beside the cache is a help, which compiles do not depend on.
   if (request.tuningDb.empty() && !tuning.database.empty() &&
       (llvm::sys::fs::create_directories(request.cacheDir) ||
        llvm::sys::fs::access(request.cacheDir, llvm::sys::fs::AccessMode::Write)))
     tuning.database.clear();
-  tuning.machine = request.tuningMachine;
+  SmallVector<StringRef> named;
+  StringRef(request.tuningMachine).split(named, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef name : named)
+    tuning.machines.push_back(name.trim().str());
   tuning.threads = request.tuningThreads;
   tuning.cpus = cpus;
   tuning.end = limits.getEnd();
   tuning.endReason = "--max-compile-time " + request.maxTime;
-  if (tunes())
+  if (tunes(options.target))
     showStage("tuning", kTuneShare);
-  auto build = [&](ModuleOp probe, ArrayRef<machine::CpuAttr> cpus) {
-    auto names = llvm::map_to_vector(cpus, [](machine::CpuAttr cpu) { return cpu.getName().str(); });
-    return buildProbe(probe, Phase::Kernel, names);
+  auto build = [&](ModuleOp probe, ArrayRef<machine::MachineAttr> machines, bool mayDrop) {
+    auto names = llvm::map_to_vector(machines, [](machine::MachineAttr machine) { return machine.getName().str(); });
+    return buildProbe(probe, Phase::Kernel, names, /*refusesSpills=*/mayDrop);
   };
   auto getSchedules = [&] {
     SmallVector<Attribute> schedules;
@@ -108,8 +130,10 @@ int Compiler::tune(ModuleOp module) {
                 request.model + ": error: --mode " + request.mode + ": a kernel cannot be measured here: " + what);
   }
   isTuned |= getSchedules() != chosen;
-  if (measures())
-    tuned = describeTuning(*report, std::chrono::duration<double>(Clock::now() - tuneStart).count());
+  if (tuning.measure)
+    tuned += (tuned.empty() ? "" : "\n") +
+             (targets.size() > 1 ? "for " + machine::stringifyTargetKind(options.target).str() + ": " : "") +
+             describeTuning(*report, std::chrono::duration<double>(Clock::now() - tuneStart).count());
   for (const std::string &note : report->notes)
     fail(kDone, note);
   explanation.addTuning(report->regions);
@@ -117,7 +141,7 @@ int Compiler::tune(ModuleOp module) {
   StringRef left = "not tuned: ";
   size_t count =
       llvm::count_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
-  if (measures() && count) {
+  if (tuning.measure && count) {
     auto first = llvm::find_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
     warn("--mode " + request.mode + " leaves " + Twine(count) + " of " + Twine(report->regions.size()) +
          " kernels with default schedules; of the first " + StringRef(first->text).substr(left.size()) +
@@ -127,11 +151,13 @@ int Compiler::tune(ModuleOp module) {
 }
 
 /// The artifact of a module at the end of the phase before `from`.
-llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants) {
+llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants,
+                                                 bool refusesSpills) {
   PhaseOptions ofProbe;
   ofProbe.copyOptionValuesFrom(options);
   ofProbe.variants = variants;
   ofProbe.debugDir = "";
+  ofProbe.refusesSpills = refusesSpills;
   progress::Hold hold;
   quiet = true;
   bool compiled = true;

@@ -129,6 +129,7 @@ struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<Compil
     ObjectOptions options;
     options.jobs = jobs;
     options.debugDir = debugDir;
+    options.refusesSpills = refusesSpills;
     options.cache = debugDir.empty() ? cache : nullptr;
     llvm::Error failed =
         llvm::handleErrors(compileVariants(getOperation(), options), [&](const llvm::ErrorInfoBase &error) {

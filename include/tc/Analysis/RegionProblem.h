@@ -16,25 +16,15 @@
 
 #include "tc/Analysis/Anchor.h"
 #include "tc/Analysis/Convolution.h"
+#include "tc/Analysis/GpuLimits.h"
 #include "tc/Analysis/Product.h"
 #include "tc/Analysis/Reduction.h"
 
 #include "llvm/ADT/MapVector.h"
 
-#include <limits>
 #include <memory>
 
 namespace tc {
-
-/// What kernels may use, where they are for GPUs.
-struct GpuLimits {
-  /// Of shared memory, what a block may have of each of them.
-  int64_t sharedBytes = std::numeric_limits<int64_t>::max();
-  /// Products of f32 may take the 11 significant bits of TF32.
-  bool allowsTf32 = false;
-  /// One of them at least has products of warpgroups.
-  bool hasWarpGroups = false;
-};
 
 class RegionProblem {
 public:

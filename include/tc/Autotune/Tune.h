@@ -11,6 +11,8 @@
 #ifndef TC_AUTOTUNE_TUNE_H
 #define TC_AUTOTUNE_TUNE_H
 
+#include "tc/Autotune/Database.h"
+#include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -28,8 +30,9 @@ struct TuneOptions {
   bool measure = false;
   /// File of the database; empty: there is none, and what is measured is forgotten.
   std::string database;
-  /// Whose records are used, by its name in the database; empty: those of this machine.
-  std::string machine;
+  /// Whose records are used, by their names in the database: those that are of the target's kind. None: those of this
+  /// machine; of GPUs, where there is none here, those of the only one in the database.
+  std::vector<std::string> machines;
   /// Of a run; 0: one per usable core.
   unsigned threads = 0;
   /// When all that is compiled has to be done; measuring stops early enough for the rest. Nullopt: whenever it is.
@@ -38,6 +41,11 @@ struct TuneOptions {
   std::string endReason;
   /// The CPU variants that are compiled, the best last.
   llvm::SmallVector<machine::CpuAttr> cpus;
+  /// For GPUs, instead of CPUs: the chips that are compiled for, and what their kernels may use; and the GPU that is
+  /// here, nullopt: none.
+  llvm::SmallVector<machine::GpuAttr> gpus;
+  std::optional<codegen::GpuLimitsOfRegions> limits;
+  std::optional<Machine> gpu;
 };
 
 /// What became of one region.
@@ -53,12 +61,13 @@ struct TuneReport {
   std::vector<std::string> notes;
 };
 
-/// The bytes of an artifact of a module that stands at the end of phase schedule, for these CPU variants.
-using BuildArtifact =
-    llvm::function_ref<llvm::Expected<std::string>(mlir::ModuleOp module, llvm::ArrayRef<machine::CpuAttr> cpus)>;
+/// The bytes of an artifact of a module that stands at the end of phase schedule, for these CPU variants or chips.
+/// `mayDrop`: code that is not worth measuring, as of kernels whose values do not fit the registers, may be an error.
+using BuildArtifact = llvm::function_ref<llvm::Expected<std::string>(
+    mlir::ModuleOp module, llvm::ArrayRef<machine::MachineAttr> machines, bool mayDrop)>;
 
-/// Tunes a module at the end of phase fuse, for CPUs. An error with a code of std::errc is about the database,
-/// one without a code about the machine; both are complete sentences.
+/// Tunes a module at the end of phase fuse. An error with a code of std::errc is about the database, one without a code
+/// about the machine; both are complete sentences.
 llvm::Expected<TuneReport> tuneSchedules(mlir::ModuleOp module, const TuneOptions &options, BuildArtifact build);
 
 } // namespace tc::autotune

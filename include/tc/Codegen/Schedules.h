@@ -9,8 +9,10 @@
 #ifndef TC_CODEGEN_SCHEDULES_H
 #define TC_CODEGEN_SCHEDULES_H
 
+#include "tc/Analysis/GpuLimits.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
+#include "tc/Support/NodePattern.h"
 
 namespace tc::codegen {
 
@@ -20,6 +22,24 @@ inline constexpr int64_t kGeneratorsVersion = 4;
 /// The schedules worth measuring for a CPU. The first is what tc-choose-schedule takes; empty: no generator
 /// takes the region.
 llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu);
+
+/// What the kernels of regions may use, where they are for GPUs.
+class GpuLimitsOfRegions {
+public:
+  /// `gpus`: one schedule serves all of them; none: those that an artifact has by default. `allowTf32` and
+  /// `nodePrecisions`: options of tc-choose-schedule.
+  GpuLimitsOfRegions(mlir::MLIRContext *context, llvm::ArrayRef<machine::GpuAttr> gpus, bool allowTf32,
+                     llvm::ArrayRef<std::string> nodePrecisions);
+  GpuLimits get(kernel::RegionOp region) const;
+
+private:
+  GpuLimits common;
+  bool allowTf32;
+  NodeValues ofNodes;
+};
+/// The schedules worth measuring for GPUs: a few, as each is a compile. The first is what tc-choose-schedule takes,
+/// then come the likeliest by the cost models; empty: no generator takes the region.
+llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const GpuLimits &limits);
 
 /// A strategy that has code for a region, and how long that takes by the cost model, in the time that a byte takes.
 struct StrategyChoice {

@@ -66,6 +66,9 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   Option<unsigned> jobs{*this, "jobs", llvm::cl::desc("threads, 0: all (object)"), llvm::cl::init(0)};
   Option<std::string> debugDir{*this, "debug-dir", llvm::cl::desc("folder for LLVM IR and assembly (object)"),
                                llvm::cl::init("")};
+  Option<bool> refusesSpills{*this, "refuse-spills",
+                             llvm::cl::desc("kernels of GPUs whose values do not fit the registers fail (object)"),
+                             llvm::cl::init(false)};
   /// If set: filled by the conversion from graph to prim.
   GraphToPrimReport *report = nullptr;
   /// If set: where code of earlier compiles is (object).

@@ -13,7 +13,8 @@ def CompileVariantsPass : Pass<"tc-compile-variants", "::mlir::ModuleOp"> {
   let summary = "Compiles every host.variant to object code: host.binary";
   let options = [
     Option<"jobs", "jobs", "unsigned", "0", "threads; 0: as many as the machine has">,
-    Option<"debugDir", "debug-dir", "std::string", "\"\"", "folder for LLVM IR and assembly">
+    Option<"debugDir", "debug-dir", "std::string", "\"\"", "folder for LLVM IR and assembly">,
+    Option<"refusesSpills", "refuse-spills", "bool", "false", "kernels of GPUs whose values do not fit the registers fail">
   ];
   let dependentDialects = ["::tc::host::HostDialect"];
 }

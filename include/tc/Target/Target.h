@@ -30,6 +30,8 @@ namespace tc::target {
 struct ObjectOptions {
   unsigned jobs = 0;    ///< threads; 0: as many as the machine has
   std::string debugDir; ///< if not empty: LLVM IR and assembly of every part go there
+  /// Kernels of GPUs whose values do not fit the registers are an error.
+  bool refusesSpills = false;
   /// If not null: of earlier compiles, where code is looked up and kept. Not with a debugDir, which shows code being
   /// made.
   cache::Store *cache = nullptr;

@@ -33,6 +33,17 @@ namespace {
 constexpr int64_t kLoopsFlops = 200'000;
 // A kernel that at most so many threads can share is worth a try with more and with fewer of them.
 constexpr int64_t kFewThreads = 16;
+// Schedules of a region that are measured on a GPU, and how many times as long as the first choice a strategy may take
+// by the cost model to be one of them.
+constexpr size_t kMostOnGpus = 8;
+constexpr double kWorthATry = 4;
+
+/// A region of so few operations that plain loops may be the fastest.
+bool isSmall(kernel::RegionOp region) {
+  base::CostAttr cost = region.getCostAttr();
+  auto flops = cost ? prim::getConstantSize(cost.getFlopsExpr()) : std::nullopt;
+  return flops && *flops <= kLoopsFlops;
+}
 
 /// The same schedule with work for more and for fewer threads.
 void addGrains(const RegionProblem &region, const Generator &generator, kernel::ScheduleAttr schedule,
@@ -95,51 +106,21 @@ machine::TargetKind getTarget(kernel::RegionOp region, machine::TargetKind targe
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
-  /// One schedule serves all GPUs: shared memory is what a block may have of each.
-  llvm::Expected<GpuLimits> getLimits() {
+  void runOnOperation() override {
     SmallVector<machine::GpuAttr> all;
     for (const std::string &name : gpus) {
       llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(&getContext(), name);
-      if (!gpu)
-        return gpu.takeError();
+      if (!gpu) {
+        getOperation().emitError() << "option gpus: " << llvm::toString(gpu.takeError());
+        return signalPassFailure();
+      }
       all.push_back(*gpu);
     }
-    if (all.empty())
-      all = machine::getDefaultGpus(&getContext());
-    GpuLimits limits;
-    for (machine::GpuAttr gpu : all) {
-      limits.sharedBytes = std::min(limits.sharedBytes, gpu.getSharedBytesPerBlock());
-      limits.hasWarpGroups |= gpu.hasMma(machine::MmaKind::WarpGroup);
-    }
-    return limits;
-  }
-
-  /// Whether all products of the region may take TF32.
-  bool allowsTf32(kernel::RegionOp region, const NodeValues &ofNodes) {
-    bool allows = allowTf32;
-    bool isFirst = true;
-    region.getBody().walk([&](Operation *op) {
-      if (!isa<prim::DotGeneralOp, prim::ConvOp>(op))
-        return;
-      const bool here = ofNodes.find(base::getNodeNames(op->getLoc()), allowTf32 ? "tf32" : "f32") == "tf32";
-      allows = here && (isFirst || allows);
-      isFirst = false;
-    });
-    return allows;
-  }
-
-  void runOnOperation() override {
-    llvm::Expected<GpuLimits> limits = getLimits();
-    if (!limits) {
-      getOperation().emitError() << "option gpus: " << llvm::toString(limits.takeError());
-      return signalPassFailure();
-    }
-    const NodeValues ofNodes(llvm::to_vector(nodePrecisions));
+    const GpuLimitsOfRegions limits(&getContext(), all, allowTf32, llvm::to_vector(nodePrecisions));
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      limits->allowsTf32 = allowsTf32(region, ofNodes);
-      const RegionProblem problem(region, *limits);
+      const RegionProblem problem(region, limits.get(region));
       const SmallVector<Choice> choices = getChoices(problem, getTarget(region, target));
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
       if (best == choices.end()) {
@@ -171,13 +152,11 @@ SmallVector<StrategyChoice> getStrategyChoices(kernel::RegionOp region, machine:
 SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu) {
   ArrayRef<const Generator *> generators = allGenerators(machine::TargetKind::Cpu);
   // The last generator takes everything, if slowly.
-  base::CostAttr cost = region.getCostAttr();
-  auto flops = cost ? prim::getConstantSize(cost.getFlopsExpr()) : std::nullopt;
-  const bool isSmall = flops && *flops <= kLoopsFlops;
+  const bool takesLoops = isSmall(region);
   const RegionProblem problem(region);
   llvm::SetVector<kernel::ScheduleAttr> chosen, others;
   for (const Generator *generator : generators) {
-    if (generator == generators.back() && !chosen.empty() && !isSmall)
+    if (generator == generators.back() && !chosen.empty() && !takesLoops)
       break;
     FailureOr<kernel::ScheduleAttr> schedule = generator->choose(problem);
     if (succeeded(schedule)) {
@@ -190,6 +169,55 @@ SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region,
     return {};
   chosen.insert_range(others);
   return chosen.takeVector();
+}
+
+GpuLimitsOfRegions::GpuLimitsOfRegions(MLIRContext *context, ArrayRef<machine::GpuAttr> gpus, bool allowTf32,
+                                       ArrayRef<std::string> nodePrecisions)
+    : allowTf32(allowTf32), ofNodes(nodePrecisions) {
+  // Shared memory is what a block may have of each.
+  SmallVector<machine::GpuAttr> all(gpus);
+  if (all.empty())
+    all = machine::getDefaultGpus(context);
+  for (machine::GpuAttr gpu : all) {
+    common.sharedBytes = std::min(common.sharedBytes, gpu.getSharedBytesPerBlock());
+    common.hasWarpGroups |= gpu.hasMma(machine::MmaKind::WarpGroup);
+  }
+}
+
+GpuLimits GpuLimitsOfRegions::get(kernel::RegionOp region) const {
+  GpuLimits limits = common;
+  // All products of the region may take TF32, or none does.
+  limits.allowsTf32 = allowTf32;
+  bool isFirst = true;
+  region.getBody().walk([&](Operation *op) {
+    if (!isa<prim::DotGeneralOp, prim::ConvOp>(op))
+      return;
+    const bool here = ofNodes.find(base::getNodeNames(op->getLoc()), allowTf32 ? "tf32" : "f32") == "tf32";
+    limits.allowsTf32 = here && (isFirst || limits.allowsTf32);
+    isFirst = false;
+  });
+  return limits;
+}
+
+SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const GpuLimits &limits) {
+  const RegionProblem problem(region, limits);
+  SmallVector<Choice> choices = getChoices(problem, machine::TargetKind::Cuda);
+  llvm::stable_sort(choices, [](const Choice &a, const Choice &b) { return a.time < b.time; });
+  // The last generator takes everything, if slowly: a thread computes all that an element needs.
+  const Generator *loops = allGenerators(machine::TargetKind::Cuda).back();
+  const bool takesLoops = isSmall(region);
+  llvm::erase_if(choices, [&, first = choices.empty() ? Choice() : choices.front()](const Choice &choice) {
+    return choice.generator != first.generator &&
+           ((choice.generator == loops && !takesLoops) || choice.time > kWorthATry * first.time);
+  });
+  llvm::SetVector<kernel::ScheduleAttr> all;
+  for (const Choice &choice : choices)
+    all.insert(choice.schedule);
+  for (const Choice &choice : choices)
+    for (kernel::ScheduleAttr other : choice.generator->alternatives(problem, machine::CpuAttr()))
+      if (all.size() < kMostOnGpus)
+        all.insert(other);
+  return all.takeVector();
 }
 
 } // namespace tc::codegen

@@ -87,8 +87,9 @@ public:
   virtual mlir::FailureOr<kernel::ScheduleAttr> choose(const RegionProblem &region) const = 0;
   /// What kernels of this schedule reach, by which tc-choose-schedule compares it with those of other strategies.
   virtual Efficiency efficiency(const RegionProblem &region, kernel::ScheduleAttr schedule) const { return {}; }
-  /// Other schedules that are worth measuring on a CPU of this kind, whether `choose` accepts or not: a few, the
-  /// likeliest first. What they say is as safe to obey as what `choose` says.
+  /// Other schedules that are worth measuring on a CPU of this kind, or where it is null on the GPUs of the region's
+  /// limits, whether `choose` accepts or not: a few, the likeliest first. What they say is as safe to obey as what
+  /// `choose` says, and computes the same up to the order of sums.
   virtual llvm::SmallVector<kernel::ScheduleAttr> alternatives(const RegionProblem &region,
                                                                machine::CpuAttr cpu) const = 0;
   /// What its kernels make use of that default CPU variants lack, the best last: there is a variant for each.
@@ -119,7 +120,9 @@ public:
   }
   llvm::SmallVector<kernel::ScheduleAttr> alternatives(const RegionProblem &region, machine::CpuAttr cpu) const final {
     const std::optional<ProblemT> problem = analyze(region);
-    return problem ? decideOthers(region, *problem, cpu) : llvm::SmallVector<kernel::ScheduleAttr>();
+    if (!problem)
+      return {};
+    return cpu ? decideOthers(region, *problem, cpu) : decideOthersOnGpus(region, *problem);
   }
   llvm::SmallVector<PackedInput> packing(const RegionProblem &region, kernel::ScheduleAttr schedule) const final {
     return packInputs(*analyze(region), mlir::cast<ScheduleT>(schedule));
@@ -141,8 +144,13 @@ protected:
   virtual std::optional<ProblemT> analyze(const RegionProblem &region) const = 0;
   /// As `choose`, `alternatives`, `packing`, `launches` and `emit`.
   virtual mlir::FailureOr<ScheduleT> decide(const RegionProblem &region, const ProblemT &problem) const = 0;
+  /// `alternatives` of a CPU's strategy, and of a GPU's.
   virtual llvm::SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const ProblemT &problem,
                                                                machine::CpuAttr cpu) const {
+    return {};
+  }
+  virtual llvm::SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                                     const ProblemT &problem) const {
     return {};
   }
   virtual llvm::SmallVector<PackedInput> packInputs(const ProblemT &problem, ScheduleT schedule) const { return {}; }

@@ -154,12 +154,44 @@ public:
   std::optional<TiledAttention> analyze(const RegionProblem &region) const override { return asTiledAttention(region); }
 
   FailureOr<AttentionSchedule> decide(const RegionProblem &region, const TiledAttention &p) const override {
+    const SmallVector<Costed> all = listSchedules(region, p);
+    const auto best = llvm::min_element(all, [](const Costed &a, const Costed &b) { return a.cost < b.cost; });
+    return best == all.end() ? FailureOr<AttentionSchedule>(failure()) : FailureOr<AttentionSchedule>(best->schedule);
+  }
+
+  /// Other tiles, and the best one with a longer ring.
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const TiledAttention &p) const override {
+    SmallVector<Costed> all = listSchedules(region, p);
+    if (all.empty())
+      return {};
+    llvm::stable_sort(all, [](const Costed &a, const Costed &b) { return a.cost < b.cost; });
+    SmallVector<kernel::ScheduleAttr> others;
+    for (const Costed &other : ArrayRef(all).drop_front().take_front(kOtherTiles))
+      others.push_back(other.schedule);
+    AttentionSchedule::Params params = all.front().schedule.getParams();
+    ++params.stages;
+    const AttentionSchedule longer = params.get(region.getContext());
+    if (AttentionLayout(p, longer).sharedBytes() <= region.getLimits().sharedBytes)
+      others.push_back(longer);
+    return others;
+  }
+
+private:
+  // Other tiles than the cost model's first that are measured.
+  static constexpr size_t kOtherTiles = 6;
+
+  struct Costed {
+    double cost;
+    AttentionSchedule schedule;
+  };
+  /// The schedules that fit, with what they cost.
+  SmallVector<Costed> listSchedules(const RegionProblem &region, const TiledAttention &p) const {
     const machine::GpuAttr gpu = machine::getDefaultGpu(region.getContext());
     const double queries = getLikelySize(p.T, p.op, usual::kKeys), keys = getLikelySize(p.S, p.op, usual::kKeys),
                  heads = getLikelySize(prim::product(region.getContext(), p.batch), p.op, usual::kHeads);
     const double processors = double(gpu.getMultiprocessors());
-    FailureOr<AttentionSchedule> best = failure();
-    double least = std::numeric_limits<double>::infinity();
+    SmallVector<Costed> all;
     // Fewer queries than a warpgroup's are for those that are no more.
     struct Shape {
       int64_t tileT;
@@ -186,14 +218,12 @@ public:
         const double tile = double(tileT * tileS) + 2.0 * double(tileT + 2 * tileS) + 256, start = double(tileT) * 64;
         const double blocks = std::ceil(heads * std::ceil(queries / double(tileT)) / processors);
         const double cost = blocks * (std::ceil(keys / double(tileS)) * tile + start) * alone;
-        if (cost >= least)
-          continue;
-        least = cost;
-        best = schedule;
+        all.push_back({cost, schedule});
       }
-    return best;
+    return all;
   }
 
+public:
   /// Of what f32's multiply-adds reach.
   Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override { return {8, 1}; }
 

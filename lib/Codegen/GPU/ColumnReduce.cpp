@@ -114,6 +114,34 @@ public:
     return params.get(region.getContext());
   }
 
+  /// More and fewer parts, loads at once and threads along the columns.
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region, const Rows &rows) const override {
+    const FailureOr<Schedule> chosen = decide(region, rows);
+    if (failed(chosen))
+      return {};
+    SmallVector<kernel::ScheduleAttr> others;
+    auto add = [&](int64_t block, int64_t across, int64_t parts, int64_t unroll) {
+      Schedule::Params params = chosen->getParams();
+      params.block = block;
+      params.across = across;
+      params.parts = parts;
+      params.unroll = unroll;
+      if (block >= std::max(across, machine::kWarpThreads) && unroll >= 1)
+        others.push_back(params.get(region.getContext()));
+    };
+    const int64_t block = chosen->getBlock(), across = chosen->getAcross(), parts = chosen->getParts(),
+                  unroll = chosen->getUnroll();
+    add(block, across, parts * 2, unroll);
+    if (parts > 1)
+      add(block, across, parts / 2, unroll);
+    add(block, across, parts, unroll / 2);
+    if (across > kLeastAcross)
+      add(block, across / 2, parts, unroll);
+    add(block * 2, across, parts, unroll);
+    add(block / 2, across, parts, unroll);
+    return others;
+  }
+
   SmallVector<Launch> makeLaunches(const Rows &rows, Schedule schedule) const override {
     MLIRContext *context = schedule.getContext();
     Launch last;

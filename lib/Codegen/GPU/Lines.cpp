@@ -36,6 +36,18 @@ Launch launchOf(AffineExpr items, int64_t block) {
   return launch;
 }
 
+/// The same schedule with blocks of fewer threads, which more processors share, and of more.
+template <typename ScheduleT> SmallVector<kernel::ScheduleAttr> withOtherBlocks(ScheduleT schedule) {
+  SmallVector<kernel::ScheduleAttr> others;
+  typename ScheduleT::Params params = schedule.getParams();
+  const int64_t block = params.block;
+  for (int64_t other : {block / 2, block / 4, block * 2}) {
+    params.block = other;
+    others.push_back(params.get(schedule.getContext()));
+  }
+  return others;
+}
+
 /// Calls fn for the thread's item, where it has one.
 void forItem(Emitter &e, AffineExpr items, int64_t block, Value task, llvm::function_ref<void(Index)> fn) {
   const Value item = e.add(e.mul(task, e.i64(block)), threadIndex(e));
@@ -61,6 +73,11 @@ public:
 
   FailureOr<kernel::GpuScanAttr> decide(const RegionProblem &region, const ScanProblem &) const override {
     return kernel::GpuScanAttr::Params().get(region.getContext());
+  }
+
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const ScanProblem &p) const override {
+    return withOtherBlocks(*decide(region, p));
   }
 
   SmallVector<Launch> makeLaunches(const ScanProblem &p, kernel::GpuScanAttr s) const override {
@@ -245,6 +262,19 @@ public:
     return params.get(region.getContext());
   }
 
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const ScatterProblem &p) const override {
+    const kernel::GpuScatterAttr chosen = *decide(region, p);
+    SmallVector<kernel::ScheduleAttr> others = withOtherBlocks(chosen);
+    for (int64_t groups : {chosen.getGroups() / 2, chosen.getGroups() / 4})
+      if (groups >= 1) {
+        kernel::GpuScatterAttr::Params params = chosen.getParams();
+        params.groups = groups;
+        others.push_back(params.get(region.getContext()));
+      }
+    return others;
+  }
+
   SmallVector<Launch> makeLaunches(const ScatterProblem &p, kernel::GpuScatterAttr s) const override {
     return {launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock())};
   }
@@ -285,6 +315,11 @@ public:
 
   FailureOr<kernel::GpuSortAttr> decide(const RegionProblem &region, const SortProblem &) const override {
     return kernel::GpuSortAttr::Params().get(region.getContext());
+  }
+
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const SortProblem &p) const override {
+    return withOtherBlocks(*decide(region, p));
   }
 
   SmallVector<Launch> makeLaunches(const SortProblem &p, kernel::GpuSortAttr s) const override {

@@ -191,6 +191,28 @@ public:
     return params.get(region.getContext());
   }
 
+  /// More and fewer threads, and rows that are read again instead of held.
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const RowsProblem &p) const override {
+    const FailureOr<kernel::GpuRowsAttr> chosen = decide(region, p);
+    SmallVector<kernel::ScheduleAttr> others;
+    auto add = [&](int64_t block, bool inRegisters) {
+      if (block < machine::kWarpThreads || block > kMostThreads ||
+          (inRegisters && int64_t(llvm::divideCeil(p.length, block)) > kHeldElements))
+        return;
+      kernel::GpuRowsAttr::Params params = chosen->getParams();
+      params.block = block;
+      params.inRegisters = inRegisters;
+      others.push_back(params.get(region.getContext()));
+    };
+    const int64_t block = chosen->getBlock();
+    for (int64_t other : {block * 2, block / 2, block * 4, block / 4})
+      add(other, chosen->getInRegisters());
+    if (chosen->getInRegisters())
+      add(block, false);
+    return others;
+  }
+
   SmallVector<Launch> makeLaunches(const RowsProblem &p, kernel::GpuRowsAttr schedule) const override {
     MLIRContext *context = schedule.getContext();
     Launch launch;
@@ -299,6 +321,25 @@ public:
            blocks / double(2 * params.pieces) >= kBlocksPerProcessor * processors)
       params.pieces *= 2;
     return params.get(region.getContext());
+  }
+
+  /// More and fewer threads and, where there are several already, pieces.
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const FlatProblem &p) const override {
+    const kernel::GpuFlatAttr::Params chosen = decide(region, p)->getParams();
+    SmallVector<kernel::ScheduleAttr> others;
+    auto add = [&](int64_t block, int64_t pieces) {
+      kernel::GpuFlatAttr::Params params = chosen;
+      params.block = block;
+      params.pieces = pieces;
+      others.push_back(params.get(region.getContext()));
+    };
+    for (int64_t block : {chosen.block / 2, chosen.block * 2})
+      add(block, chosen.pieces);
+    if (chosen.pieces > 1)
+      for (int64_t pieces : {chosen.pieces / 2, chosen.pieces * 2})
+        add(chosen.block, pieces);
+    return others;
   }
 
   SmallVector<Launch> makeLaunches(const FlatProblem &p, kernel::GpuFlatAttr schedule) const override {

@@ -429,6 +429,87 @@ public:
   std::optional<MmaProblem> analyze(const RegionProblem &region) const override { return asMmaProblem(region); }
 
   FailureOr<MmaSchedule> decide(const RegionProblem &region, const MmaProblem &given) const override {
+    const SmallVector<Costed> all = listSchedules(region, given, kNarrow, kExact);
+    const auto best = llvm::min_element(all, [](const Costed &a, const Costed &b) { return a.cost < b.cost; });
+    return best == all.end() ? FailureOr<MmaSchedule>(failure()) : FailureOr<MmaSchedule>(best->schedule);
+  }
+
+  /// Other tiles, and the best one with another ring, other parts of K, another order of blocks, without the launch
+  /// before it: what the cost model says least of.
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const MmaProblem &given) const override {
+    const FailureOr<MmaSchedule> best = decide(region, given);
+    if (failed(best))
+      return {};
+    SmallVector<kernel::ScheduleAttr> others;
+    auto add = [&](llvm::function_ref<bool(MmaSchedule::Params &)> change) {
+      MmaSchedule::Params params = best->getParams();
+      if (!change(params))
+        return;
+      const MmaSchedule s = params.get(region.getContext());
+      const MmaProblem &p = given.of(s);
+      if (MmaLayout(p, s).sharedBytes() <= region.getLimits().sharedBytes &&
+          (!s.getTensorCopies() || haveTensorCopies(p, s)))
+        others.push_back(s);
+    };
+    SmallVector<Costed> all = listSchedules(region, given, kNarrow, kExact);
+    all.append(listSchedules(region, given, kMoreNarrow, kMoreExact));
+    llvm::stable_sort(all, [](const Costed &a, const Costed &b) { return a.cost < b.cost; });
+    size_t count = 0;
+    for (const Costed &other : all)
+      if (other.schedule != *best && count++ < kOtherTiles)
+        others.push_back(other.schedule);
+    const double depth = getLikelySize(given.K, region.findAnchor(), usual::kProductDepth);
+    add([](auto &params) { return ++params.stages, true; });
+    add([&](auto &params) {
+      params.splits *= 2;
+      return depth / double(params.splits) >= kLeastPart;
+    });
+    add([](auto &params) {
+      params.splits /= 2;
+      return params.splits >= 1;
+    });
+    add([](auto &params) { return std::exchange(params.lhsLaunch, false); });
+    add([](auto &params) { return std::exchange(params.rhsLaunch, false); });
+    add([](auto &params) { return --params.stages >= 2; });
+    add([](auto &params) { return params.group *= 2, true; });
+    return others;
+  }
+
+  /// Of what f32's multiply-adds reach.
+  Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override { return {8, 1}; }
+
+  SmallVector<PackedInput> packInputs(const MmaProblem &given, MmaSchedule s) const override {
+    if (!s.getPacksRhs())
+      return {};
+    PackedInput packing = *given.of(s).packing;
+    packing.tf32 = given.takesTf32(s);
+    return {packing};
+  }
+
+private:
+  struct Shape {
+    int64_t tileM, tileN, warpsM, warpsN, stages;
+  };
+  // Warpgroups take 64 rows each. Three passes have three sets of sums in registers.
+  static constexpr Shape kNarrow[] = {{128, 256, 2, 4, 3}, {128, 128, 2, 4, 3}, {64, 256, 1, 4, 3},
+                                      {128, 64, 2, 4, 4},  {64, 128, 1, 4, 4},  {64, 128, 1, 4, 3},
+                                      {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},  {16, 64, 1, 4, 8}};
+  static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
+  // That measuring alone takes.
+  static constexpr Shape kMoreNarrow[] = {{256, 128, 4, 4, 3}, {32, 128, 2, 4, 5}, {32, 64, 2, 2, 6}};
+  static constexpr Shape kMoreExact[] = {{32, 64, 2, 2, 4}};
+  // Other tiles than the cost model's first that are measured; the least steps of K of a part.
+  static constexpr size_t kOtherTiles = 3;
+  static constexpr double kLeastPart = 128;
+
+  struct Costed {
+    double cost;
+    MmaSchedule schedule;
+  };
+  /// Schedules of these tiles that fit, with what they cost.
+  SmallVector<Costed> listSchedules(const RegionProblem &region, const MmaProblem &given, ArrayRef<Shape> narrow,
+                                    ArrayRef<Shape> exact) const {
     const MmaProblem &p = given.withImage ? *given.withImage : given;
     Operation *anchor = region.findAnchor();
     const machine::GpuAttr gpu = machine::getDefaultGpu(region.getContext());
@@ -436,18 +517,9 @@ public:
                  columns = getLikelySize(p.N, anchor, usual::kProductColumns),
                  batch = getLikelySize(p.B, anchor, usual::kBatch),
                  depth = getLikelySize(p.K, anchor, usual::kProductDepth);
-    struct Shape {
-      int64_t tileM, tileN, warpsM, warpsN, stages;
-    };
-    // Warpgroups take 64 rows each. Three passes have three sets of sums in registers.
-    static constexpr Shape kNarrow[] = {{128, 256, 2, 4, 3}, {128, 128, 2, 4, 3}, {64, 256, 1, 4, 3},
-                                        {128, 64, 2, 4, 4},  {64, 128, 1, 4, 4},  {64, 128, 1, 4, 3},
-                                        {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},  {16, 64, 1, 4, 8}};
-    static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
     const bool isExact = p.element.isF32() && (!region.getLimits().allowsTf32 ||
                                                areExactForFree(region, batch * rows * columns * depth, depth, gpu));
-    FailureOr<MmaSchedule> best = failure();
-    double least = std::numeric_limits<double>::infinity();
+    SmallVector<Costed> all;
     const double processors = double(gpu.getMultiprocessors());
     auto countTiles = [&](int64_t tileM, int64_t tileN) {
       return batch * std::ceil(rows / double(tileM)) * std::ceil(columns / double(tileN));
@@ -475,12 +547,9 @@ public:
       const double tile = slices * slice + size * kWrite * (splits > 1 ? 2 : 1);
       const double cost = turns * tile + std::ceil(turns / resident) * kBegin + (splits > 1 ? kSecondLaunch : 0) +
                           (p.hasMaps(s) ? kMapsLaunch : 0);
-      if (cost >= least)
-        return;
-      least = cost;
-      best = s;
+      all.push_back({cost, s});
     };
-    for (const Shape &s : isExact ? ArrayRef<Shape>(kExact) : ArrayRef<Shape>(kNarrow)) {
+    for (const Shape &s : isExact ? exact : narrow) {
       // Few rows are for warps, which take no more, many for warpgroups.
       if (s.tileM < kGroupM ? rows > double(2 * kGroupM) : rows <= double(kFragmentM))
         continue;
@@ -509,20 +578,10 @@ public:
           consider(params);
       }
     }
-    return best;
+    return all;
   }
 
-  /// Of what f32's multiply-adds reach.
-  Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override { return {8, 1}; }
-
-  SmallVector<PackedInput> packInputs(const MmaProblem &given, MmaSchedule s) const override {
-    if (!s.getPacksRhs())
-      return {};
-    PackedInput packing = *given.of(s).packing;
-    packing.tf32 = given.takesTf32(s);
-    return {packing};
-  }
-
+public:
   SmallVector<Launch> makeLaunches(const MmaProblem &given, MmaSchedule s) const override {
     const MmaProblem &p = given.of(s);
     MLIRContext *context = s.getContext();

@@ -49,6 +49,14 @@ public:
     return params.get(region.getContext());
   }
 
+  /// The other tile.
+  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
+                                                       const TransposeProblem &p) const override {
+    Schedule::Params params = decide(region, p)->getParams();
+    params.tile = params.tile == kTile ? kTileOfElements : kTile;
+    return {params.get(region.getContext())};
+  }
+
   SmallVector<Launch> makeLaunches(const TransposeProblem &p, Schedule s) const override {
     MLIRContext *context = s.getContext();
     Launch launch;

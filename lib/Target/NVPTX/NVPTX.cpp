@@ -123,7 +123,22 @@ llvm::Error linkFunctions(llvm::Module &kernels) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
+/// Of what `ptxas -v` says of a module's kernels, the most bytes that one of them keeps in memory for want of
+/// registers.
+unsigned findSpills(StringRef log) {
+  unsigned most = 0;
+  const StringRef what = " bytes spill stores";
+  for (size_t at = log.find(what); at != StringRef::npos; at = log.find(what, at + 1)) {
+    StringRef number = log.take_front(at);
+    number = number.substr(number.find_last_not_of("0123456789") + 1);
+    unsigned bytes = 0;
+    if (!number.getAsInteger(10, bytes))
+      most = std::max(most, bytes);
+  }
+  return most;
+}
+
+llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip, bool refusesSpills) {
   llvm::ErrorOr<std::string> ptxas = findPtxas();
   if (!ptxas)
     return llvm::createStringError(std::make_error_code(std::errc::no_such_file_or_directory),
@@ -154,12 +169,20 @@ llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
   }
   std::string arch = ("-arch=" + chip).str();
   std::optional<StringRef> redirects[] = {StringRef(), log.str(), log.str()};
-  int status = llvm::sys::ExecuteAndWait(*ptxas, {*ptxas, arch, "-O3", source, "-o", cubin}, std::nullopt, redirects);
+  SmallVector<StringRef> command = {*ptxas, arch, "-O3", source, "-o", cubin};
+  if (refusesSpills)
+    command.push_back("-v");
+  int status = llvm::sys::ExecuteAndWait(*ptxas, command, std::nullopt, redirects);
   if (status != 0) {
     auto text = llvm::MemoryBuffer::getFile(log);
     StringRef first = text ? (*text)->getBuffer().split('\n').first : StringRef("no message");
     return llvm::createStringError("ptxas refused a kernel for " + chip + ": " + first);
   }
+  if (refusesSpills)
+    if (auto text = llvm::MemoryBuffer::getFile(log))
+      if (unsigned bytes = findSpills((*text)->getBuffer()))
+        return llvm::createStringError("a kernel for " + chip + " keeps " + llvm::Twine(bytes) +
+                                       " bytes of a thread in memory, as they do not fit the registers");
   auto bytes = llvm::MemoryBuffer::getFile(cubin, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!bytes)
     return llvm::createStringError("ptxas wrote no cubin");
@@ -186,6 +209,7 @@ private:
   host::VariantOp variant;
   OwningOpRef<ModuleOp> holder; // the program without the kernels
   std::unique_ptr<VariantCompilation> program;
+  bool refusesSpills = false;
   SmallVector<ModuleOp> chips;
   SmallVector<PartSize> sizes; // of their kernels
   /// The oldest GPU that the PTX runs on.
@@ -199,6 +223,7 @@ machine::GpuAttr gpuOf(ModuleOp chip) { return chip->getAttrOfType<machine::GpuA
 
 llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &options) {
   variant = cuda;
+  refusesSpills = options.refusesSpills;
   floor = machine::getOldestGpu(variant.getContext());
   TargetBackend *cpu = lookupBackend(machine::DeviceKind::Cpu);
   if (!cpu)
@@ -260,7 +285,7 @@ llvm::Error Compilation::compileKernels(ModuleOp chip) {
   if (!text)
     return text.takeError();
   if (llvm::is_contained(variant.getMachines(), gpu)) {
-    llvm::Expected<std::string> assembled = assemble(*text, gpu.getName());
+    llvm::Expected<std::string> assembled = assemble(*text, gpu.getName(), refusesSpills);
     if (!assembled)
       return assembled.takeError();
     const std::lock_guard lock(mutex);

@@ -17,7 +17,7 @@ using namespace tc::test;
 TEST_CASE("a runner outlives the bytes that it was opened from, wherever they lay") {
   const std::string bytes = llvm::cantFail(artifact::writeArtifactToMemory(basicSpec()));
   autotune::Tensors tensors;
-  tensors.addInput({3, 4}, 48, true);
+  tensors.addInput({3, 4}, 48, autotune::Elements::F32);
   tensors.addOutput({3, 4}, 48);
   for (size_t offset : {size_t(0), size_t(64)}) {
     INFO("offset " << offset);
@@ -25,9 +25,10 @@ TEST_CASE("a runner outlives the bytes that it was opened from, wherever they la
         llvm::WritableMemoryBuffer::getNewUninitMemBuffer(offset + bytes.size(), "", llvm::Align(TCRT_SECTION_ALIGN));
     char *start = given->getBufferStart() + offset;
     std::memcpy(start, bytes.data(), bytes.size());
-    // So many bytes of weights are worth several copies.
-    llvm::Expected<autotune::Runner> runner =
-        autotune::Runner::open({start, bytes.size()}, "", /*threads=*/2, /*weightBytes=*/1 << 20, tensors);
+    autotune::RunnerOptions options;
+    options.threads = 2;
+    options.weightBytes = 1 << 20; // worth several copies
+    llvm::Expected<autotune::Runner> runner = autotune::Runner::open({start, bytes.size()}, options, tensors);
     REQUIRE(bool(runner));
     std::memset(start, 0xff, bytes.size());
     given.reset();

@@ -1,7 +1,7 @@
 //===- FakeCuda.cpp - A libcuda.so.1 without a GPU ----------------------------------------------------------------===//
 //
 // FAKE_CUDA in the environment, words with a comma between: "devices=0", "sm=80", "memory=BYTES", "fail=NAME:N:ERROR",
-// "lose=NAME:N:ERROR" (sticky).
+// "lose=NAME:N:ERROR" (sticky), "time=threads" (a launch takes a microsecond for each thread of a block, else none).
 //
 // Built with FAKE_CUDA_OLD it has no graphs and no cuLaunchKernelEx, with FAKE_CUDA_TOO_OLD it lacks a function that
 // libtcrt needs.
@@ -86,6 +86,7 @@ struct Fake {
   std::map<std::string, std::deque<Failure>> failures;
   CUresult lost = CUDA_SUCCESS;
   int devices = 1, sm = 90, nextStream = 1, retained = 0;
+  bool timesThreads = false;
   double now = 0;
   uint64_t memory = 0, mostMemory = UINT64_MAX;
   Stream theDefault = {0, {}};
@@ -191,6 +192,8 @@ Fake::Fake() {
       devices = n;
     else if (std::sscanf(word.c_str(), "sm=%d", &n) == 1)
       sm = n;
+    else if (word == "time=threads")
+      timesThreads = true;
     else if (std::sscanf(word.c_str(), "memory=%llu", &number) == 1)
       mostMemory = number;
     else if (std::sscanf(word.c_str(), "fail=%127[^:]:%d:%d", name, &n, &error) == 3)
@@ -286,6 +289,8 @@ CUresult makeLaunch(Launch &launch, CUfunction function, const unsigned grid[3],
 }
 
 void execute(const Launch &launch) {
+  if (fake().timesThreads)
+    fake().now += 1e-3 * launch.block[0];
   if (launch.function->kernel && fake().lost == CUDA_SUCCESS)
     launch.function->kernel->run(launch.parameters.data(), launch.grid, launch.block);
 }

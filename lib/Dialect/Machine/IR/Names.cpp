@@ -159,6 +159,8 @@ llvm::Expected<GpuAttr> tc::machine::parseGpu(MLIRContext *context, StringRef na
                                  kDefaultGpu);
 }
 
+std::string tc::machine::getGpuName(unsigned version) { return "sm_" + std::to_string(version); }
+
 llvm::Expected<MachineAttr> tc::machine::parseMachine(MLIRContext *context, StringRef name) {
   if (llvm::Expected<CpuAttr> cpu = parseCpu(context, name))
     return MachineAttr(*cpu);

@@ -68,6 +68,8 @@ llvm::Expected<TargetKind> parseTarget(llvm::StringRef name);
 llvm::Expected<CpuAttr> parseCpu(mlir::MLIRContext *context, llvm::StringRef name);
 /// sm_N or sm_Na, from the oldest of Machines.def on. A chip that is not listed is taken to be like the next older one.
 llvm::Expected<GpuAttr> parseGpu(mlir::MLIRContext *context, llvm::StringRef name);
+/// The name of GPUs of a compute capability, 90 for 9.0.
+std::string getGpuName(unsigned version);
 /// A CPU variant or a GPU.
 llvm::Expected<MachineAttr> parseMachine(mlir::MLIRContext *context, llvm::StringRef name);
 
