@@ -158,7 +158,8 @@ std::string describe(kernel::RegionOp region) {
   return text;
 }
 
-/// Where --dim gives no range: what is usual for such a dim, by what reads it; nullopt: no input has it as one.
+/// Where --dim gives no range: what is usual for such a dim, by what reads it; nullopt: no input has it as one, nor has
+/// the model.
 std::optional<int64_t> findLikely(kernel::RegionOp region, ArrayAttr symbols, int64_t number) {
   bool isConv = false;
   region.getBody().walk([&](prim::ConvOp) { isConv = true; });
@@ -174,7 +175,9 @@ std::optional<int64_t> findLikely(kernel::RegionOp region, ArrayAttr symbols, in
       return getLikelySize(size, symbols, dim == 0 ? outer : isConv ? usual::kImageSide : usual::kProductRows);
     }
   }
-  return std::nullopt;
+  if (!symbols || number >= int64_t(symbols.size()))
+    return std::nullopt;
+  return getLikelySize(getAffineSymbolExpr(unsigned(number), region.getContext()), symbols, usual::kProductRows);
 }
 
 /// The size that a region is measured at: the largest of a range, else a likely one.
@@ -195,15 +198,24 @@ std::string describeLikely(kernel::RegionOp region) {
   return text;
 }
 
-std::string Tuner::whyUnknown(kernel::RegionOp region) const {
-  llvm::SmallDenseSet<int64_t> bound; // by an input's dim
+/// The symbols of the model that no input has as a dim: of dims that became one, they are parts of sizes.
+SmallVector<int64_t> findUnbound(kernel::RegionOp region) {
+  llvm::SmallDenseSet<int64_t> bound;
   for (Value input : region.getInputs())
     if (!isConstant(input))
       for (AffineExpr size : prim::getSizes(input))
         if (auto symbol = dyn_cast<AffineSymbolExpr>(size))
           bound.insert(symbol.getPosition());
+  SmallVector<int64_t> unbound;
   for (int64_t symbol : getSymbols(region))
-    if (!bound.contains(symbol) || !findSize(region, symbol))
+    if (!bound.contains(symbol))
+      unbound.push_back(symbol);
+  return unbound;
+}
+
+std::string Tuner::whyUnknown(kernel::RegionOp region) const {
+  for (int64_t symbol : getSymbols(region))
+    if (!findSize(region, symbol))
       return "its sizes are computed while the model runs";
   return "";
 }
@@ -240,6 +252,9 @@ OwningOpRef<ModuleOp> Tuner::makeProbe(kernel::RegionOp region, kernel::Schedule
     if (!isConstant(input))
       types.push_back(input.getType());
   OpBuilder builder(probe->getBodyRegion());
+  // An input that nothing reads gives each other symbol its size.
+  for (int64_t symbol : findUnbound(region))
+    types.push_back(prim::makeType(builder.getF32Type(), {builder.getAffineSymbolExpr(unsigned(symbol))}));
   auto function =
       func::FuncOp::create(builder, region.getLoc(), "main", builder.getFunctionType(types, region.getResultTypes()));
   ArrayAttr symbols = symbolsOf(region);
@@ -274,6 +289,10 @@ void Tuner::bindTensors(kernel::RegionOp region, Tensors &tensors) const {
   for (Value input : region.getInputs())
     if (!isConstant(input))
       tensors.addInput(shapeOf(input), bytesOf(input), elementsOf(getElementTypeOrSelf(input)));
+  for (int64_t symbol : findUnbound(region)) {
+    const int64_t size = findSize(region, symbol).value_or(1);
+    tensors.addInput({size}, 4 * uint64_t(size), Elements::F32);
+  }
   for (Value output : region.getOutputs())
     tensors.addOutput(shapeOf(output), bytesOf(output), elementsOf(getElementTypeOrSelf(output)));
 }

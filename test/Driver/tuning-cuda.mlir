@@ -16,7 +16,8 @@
 // CANDIDATES: tuning: mul+softmax: measured: the default is the fastest of 8 schedules, [[DEFAULT]] us (sm_90a) at n = 128
 // CANDIDATES: tuning: measured softmax: {{.*}} us, default {{.*}} us: #kernel.gpu.rows<block = 256, inRegisters = true>
 // CANDIDATES: tuning: softmax: measured: {{.*}}: gpu.rows, block 32 instead of 128 at n = 128
-// CANDIDATES: tuned.bin: 1 of 2 measured kernels got a faster schedule: {{.*}} % less; tuning took {{.*}} s
+// CANDIDATES: tuning: cosine: measured: {{.*}} (sm_90a): gpu.flat, block 128 instead of 256 at n = 128
+// CANDIDATES: tuned.bin: 2 of 3 measured kernels got a faster schedule: {{.*}} % less; tuning took {{.*}} s
 // EXPLAIN: measured: the default is the fastest of 8 schedules
 // EXPLAIN: measured: {{[0-9.]+}} us instead of {{[0-9.]+}} us (sm_90a): gpu.rows, block 32 instead of 128 at n = 128
 // DATABASE: "device": "cuda"

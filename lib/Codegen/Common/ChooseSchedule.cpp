@@ -205,7 +205,10 @@ SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region,
   llvm::stable_sort(choices, [](const Choice &a, const Choice &b) { return a.time < b.time; });
   // The last generator takes everything, if slowly: a thread computes all that an element needs.
   const Generator *loops = allGenerators(machine::TargetKind::Cuda).back();
-  const bool takesLoops = isSmall(region);
+  // But it has no code for what stands alone.
+  const bool takesLoops = isSmall(region) && llvm::none_of(problem.getBody(), [](Operation &op) {
+                            return prim::getRole(&op) == prim::Role::Alone;
+                          });
   llvm::erase_if(choices, [&, first = choices.empty() ? Choice() : choices.front()](const Choice &choice) {
     return choice.generator != first.generator &&
            ((choice.generator == loops && !takesLoops) || choice.time > kWorthATry * first.time);
