@@ -96,6 +96,7 @@ struct tcrt_pool_t {
   _Atomic uint32_t runs;       /* inside the pool */
   _Atomic uint32_t slot_limit; /* slots that were ever used */
   _Atomic uint32_t stopping;
+  pid_t process; /* whose threads the helpers are */
   pthread_mutex_t lock;
   _Atomic uint32_t helper_count;
   helper_t helpers[MAX_HELPERS];
@@ -283,11 +284,13 @@ tcrt_pool_t *tcrt_pool_create(void) {
   memset(memory, 0, sizeof(tcrt_pool_t));
   tcrt_pool_t *pool = memory;
   pthread_mutex_init(&pool->lock, NULL);
+  pool->process = getpid();
   return pool;
 }
 
 void tcrt_pool_destroy(tcrt_pool_t *pool) {
-  if (!pool)
+  /* In a fork there are no helpers that could be waited for; what they hold stays. */
+  if (!pool || pool->process != getpid())
     return;
   atomic_store(&pool->stopping, 1);
   atomic_fetch_add(&pool->epoch, 1);

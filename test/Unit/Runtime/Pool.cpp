@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -123,4 +125,21 @@ TEST_CASE("a launch is cut into as many ranges for each thread") {
             (ranges > threads && ranges < 32 && ranges < tasks && ranges % threads != 0))
           FAIL(tasks << " tasks, grain " << grain << ", " << threads << " threads: " << ranges);
       }
+}
+
+TEST_CASE("a forked process destroys a pool without its helpers") {
+  tcrt_pool_t *pool = tcrt_pool_create();
+  REQUIRE(pool);
+  tcrt_pool_grow(pool, 3);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (!child) {
+    alarm(20); // a wait for threads that are not there would have no end
+    tcrt_pool_destroy(pool);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  tcrt_pool_destroy(pool);
 }
