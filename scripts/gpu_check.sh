@@ -14,9 +14,10 @@
 #   peers         the same beside torch.compile in MODES (default,reduce-overhead,max-autotune-no-cudagraphs)
 #   profile       time of each kernel of the suite                        profile.txt
 #   python        the package's tests, torch.compile's backend on the GPU; needs cffi and PyTorch there  python.txt
+#   tuning        numbers of all schedules that max-autotune measures     tuning.txt
 #   sanitizer     compute-sanitizer's memcheck and racecheck on the suite's small models  sanitizer.txt
 # NAMES: models of the suite (all). FLAGS: more options of tc-compile for them; with --precision tf32 set TF32=1, too. JOBS: processes that
-# compile (cores). GPUS: of conformance (1). BUILD_DIR: of pack (build).
+# compile (cores; 1 with FLAGS="--mode max-autotune", which measures on the GPU). GPUS: of conformance (1). BUILD_DIR: of pack (build).
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 usage() { sed -n '/^# usage/,/^# NAMES/s/^# \{0,1\}//p' "$root/scripts/gpu_check.sh" >&2; exit 1; }
@@ -57,7 +58,7 @@ compile_one() {
     return
   fi
   ended=$(date +%s.%N)
-  echo "$1 $(python3 -c "print(f'{$ended - $began:.1f} s')") $(stat -c %s "$work/art/$1.bin") bytes"
+  echo "$1 $(python3 -c "print(f'{$ended - $began:.1f} s')") $(stat -c %s "$work/art/$1.bin") bytes$(sed -n "s/^[^:]*: \(.*; tuning took.*\)/; \1/p" "$work/art/$1.log")"
 }
 
 suite() {
@@ -126,6 +127,7 @@ run() {
     peers) suite peers "${MODES:-default,reduce-overhead,max-autotune-no-cudagraphs}" || failed=1 ;;
     profile) profile || failed=1 ;;
     python) package || failed=1 ;;
+    tuning) python3 test/Integration/tuning_cuda.py "$bin" 2>&1 | tee "$report/tuning.txt" || failed=1 ;;
     sanitizer) sanitizer || failed=1 ;;
     *) usage ;;
     esac
