@@ -512,7 +512,7 @@ def test_streams_of_the_caller():
 
 
 @needs_gpu
-@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune-no-cudagraphs"])
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
 def test_modes_of_gpus(mode):
     model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64)) for _ in range(3)]).cuda()
     with torch.no_grad():
