@@ -536,7 +536,7 @@ def test_training_with_scaled_gradients():
     models = [convolutions().cuda(), None]
     models[1] = copy.deepcopy(models[0])
     runs, optimisers = [models[0], torch.compile(models[1], backend="tc")], [torch.optim.SGD(m.parameters(), 1e-2) for m in models]
-    scalers = [torch.amp.GradScaler("cuda") for _ in models]
+    scalers = [torch.amp.GradScaler("cuda", init_scale=256.0) for _ in models] # at which nothing overflows
     for step in range(25):
         x, target, losses = torch.randn(6, 3, 8, 8, device="cuda"), torch.randint(0, 5, (6,), device="cuda"), []
         for run, optimiser, scaler in zip(runs, optimisers, scalers):
