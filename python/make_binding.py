@@ -51,8 +51,9 @@ void *tc_capsule_destructor(void);
 SOURCE = """
 #include "tcrt/tcrt.h"
 
-/* Binds all inputs but those without dtype, and the outputs that have data; runs; says what the outputs are. */
-static %s {
+/* Binds all inputs but those without dtype, and the outputs that have data; runs, to the end or not; says what the
+ * outputs are. */
+static tcrt_status_t run(tcrt_context_t *context, int waits, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs) {
   for (uint32_t i = 0; i < input_count; ++i) {
     const tcrt_status_t status = tcrt_context_set_input(context, i, inputs[i].dtype ? &inputs[i] : NULL);
     if (status != TCRT_OK)
@@ -63,11 +64,13 @@ static %s {
     if (status != TCRT_OK)
       return status;
   }
-  tcrt_status_t status = tcrt_context_run(context);
+  tcrt_status_t status = waits ? tcrt_context_run(context) : tcrt_context_run_async(context);
   for (uint32_t i = 0; i < output_count && status == TCRT_OK; ++i)
     status = tcrt_context_get_output(context, i, &outputs[i]);
   return status;
 }
+
+static %s { return run(context, 1, input_count, inputs, output_count, outputs); }
 
 static %s {
   for (uint32_t i = 0; i < input_count; ++i) {
@@ -92,19 +95,7 @@ static %s {
     if (status != TCRT_OK)
       return status;
   }
-  for (uint32_t i = 0; i < input_count; ++i) {
-    const tcrt_status_t status = tcrt_context_set_input(context, i, inputs[i].dtype ? &inputs[i] : NULL);
-    if (status != TCRT_OK)
-      return status;
-  }
-  for (uint32_t i = 0; i < output_count; ++i) {
-    const tcrt_status_t status = tcrt_context_set_output(context, i, outputs[i].data ? &outputs[i] : NULL);
-    if (status != TCRT_OK)
-      return status;
-  }
-  tcrt_status_t status = waits ? tcrt_context_run(context) : tcrt_context_run_async(context);
-  for (uint32_t i = 0; i < output_count && status == TCRT_OK; ++i)
-    status = tcrt_context_get_output(context, i, &outputs[i]);
+  const tcrt_status_t status = run(context, waits, input_count, inputs, output_count, outputs);
   return status == TCRT_OK && !waits && own && own != stream ? tcrt_gpu_order(gpu, own, stream) : status;
 }
 %s

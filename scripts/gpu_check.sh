@@ -91,10 +91,11 @@ profile() {
 package() {
   [ -d "$work/tc/python" ] || die "the tools were packed without the Python package: scripts/setup.sh and scripts/build.sh make it"
   python3 -c 'import cffi, pytest, torch' || die "the package's tests need cffi, pytest and torch"
-  env TC_BIN="$bin" PYTHONPATH="$work/tc/python:${PYTHONPATH:-}" LD_LIBRARY_PATH="$work/tc/lib:${LD_LIBRARY_PATH:-}" TC_TEST_DEVICE=cuda \
-    python3 -m pytest -q -p no:cacheprovider test/Python/test_dynamo.py 2>&1 | tee "$report/python.txt"
-  env TC_BIN="$bin" PYTHONPATH="$work/tc/python:${PYTHONPATH:-}" LD_LIBRARY_PATH="$work/tc/lib:${LD_LIBRARY_PATH:-}" \
-    python3 -m pytest -q -p no:cacheprovider test/Python/test_cuda.py 2>&1 | tee -a "$report/python.txt"
+  local status=0
+  local -x TC_BIN=$bin PYTHONPATH="$work/tc/python:${PYTHONPATH:-}" LD_LIBRARY_PATH="$work/tc/lib:${LD_LIBRARY_PATH:-}"
+  TC_TEST_DEVICE=cuda python3 -m pytest -q -p no:cacheprovider test/Python/test_dynamo.py 2>&1 | tee "$report/python.txt" || status=1
+  python3 -m pytest -q -p no:cacheprovider test/Python/test_cuda.py 2>&1 | tee -a "$report/python.txt" || status=1
+  return "$status"
 }
 
 sanitizer() {
