@@ -76,8 +76,35 @@ def _values(model, function: int, count: int, get) -> list[Value]:
     return values
 
 
-def _close(data: Any, handle: Any) -> None:
+# Artifacts that were given as bytes, with a mark for each model and context that reads them. The collector ends what is in a cycle in any order, but
+# not what the module has; a deque needs no lock, which a destructor could not wait for.
+_read: dict[int, tuple[Any, collections.deque]] = {}
+
+
+def _keep(data: Any) -> int:
+    """The key of bytes that libtcrt reads, 0 of none, for whoever ends with `_release`."""
+    if data is None:
+        return 0
+    _read.setdefault(id(data), (data, collections.deque()))[1].append(None)
+    return id(data)
+
+
+def _release(key: int) -> None:
+    if key:
+        readers = _read[key][1]
+        readers.pop()
+        if not readers:
+            del _read[key]
+
+
+def _close(key: int, handle: Any) -> None:
     lib.tcrt_model_close(handle)
+    _release(key)
+
+
+def _destroy(key: int, handle: Any) -> None:
+    lib.tcrt_context_destroy(handle)
+    _release(key)
 
 
 def _create_context(model: "Artifact", stream: int = 0) -> Any:
@@ -90,7 +117,7 @@ def _create_context(model: "Artifact", stream: int = 0) -> Any:
     options.device_outputs = True # _array_of copies them
     made = ffi.new("tcrt_context_t **")
     _check(lib.tcrt_context_create(model._handle(), options, made))
-    return ffi.gc(made[0], lib.tcrt_context_destroy)
+    return ffi.gc(made[0], functools.partial(_destroy, _keep(model._data)))
 
 
 class _Context:
@@ -596,8 +623,8 @@ class Artifact:
             self.path = os.fspath(source)
             status = lib.tcrt_model_open_file(os.fsencode(self.path), options, opened)
         _check(status)
-        # The bytes must be there until the model is closed, which contexts delay that outlive this object.
-        self._model, self._generation = ffi.gc(opened[0], functools.partial(_close, data)), _generation
+        self._data, self._generation = data, _generation
+        self._model = ffi.gc(opened[0], functools.partial(_close, _keep(data)))
         self._threads, self._profiles = threads, profile
         self._gpu = options.device_index if self._runs_on(variant) == lib.TCRT_DEVICE_CUDA else None
         self._stream = 0 # of the contexts; 0: each has one of its own
@@ -710,7 +737,7 @@ class Artifact:
             function._contexts.clear()
             function._placed_contexts.clear()
         self._contexts_of_states.clear()
-        self._model = None
+        self._model = self._data = None
         if self._gpu is not None:
             lib.tcrt_gpu_trim()
 

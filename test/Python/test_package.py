@@ -308,6 +308,25 @@ def test_bytes_stay_as_long_as_contexts(tmp_path):
     assert watch() is None
 
 
+def test_bytes_stay_until_the_collector_has_ended_contexts(tmp_path):
+    # Pages, which libtcrt reads where they are, and which are gone with their last user: too early, that ends the process.
+    tc.compile(sum_model(), output=tmp_path / "model.bin")
+    code = f"""
+import gc, mmap, numpy as np, tc_compiler as tc
+x = np.ones((2, 4), np.float32)
+for _ in range(3):
+    with open({str(tmp_path / "model.bin")!r}, "rb") as file:
+        artifact = tc.load(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+    artifact(x=x, y=x)
+    contexts = [artifact.main._contexts[0]]
+    contexts.append(contexts)
+    del artifact, contexts
+    gc.collect()
+print("ended")
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "ended\n"
+
+
 def test_leaks(add, tmp_path):
     x = np.ones((4096, 4), np.float32)
 
