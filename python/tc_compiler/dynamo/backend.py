@@ -71,6 +71,9 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
     chosen = Options(**{"mode": mode, **(options or {})})
     frozen: dict[int, torch.Tensor] = {}
     if chosen.freezing and not torch.is_grad_enabled():
+        # PyTorch 2.9 to 2.11 free guards of this kind twice when a frozen tensor goes (Python 3.12 and later); 2.12 has given it up.
+        if getattr(torch._dynamo.config, "use_recursive_dict_tags_for_guards", False):
+            torch._dynamo.config.use_recursive_dict_tags_for_guards = False
         for index, (node, value) in enumerate(zip((n for n in module.graph.nodes if n.op == "placeholder"), example_inputs)):
             kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
             if isinstance(value, torch.Tensor) and not torch._subclasses.fake_tensor.is_fake(value) and (kind or isinstance(value, torch.nn.Parameter)):
