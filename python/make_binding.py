@@ -16,8 +16,8 @@ import cffi
 CONSTANTS = ["TCRT_MAX_RANK", "TCRT_ALL_STATES"]
 # A run is one call, so that the interpreter's lock is given up once.
 RUN = "tcrt_status_t tc_run(tcrt_context_t *context, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
-# The same with the data of inputs and then outputs by their addresses; 0: of an output, none is bound.
-RUN_AT = "tcrt_status_t tc_run_at(tcrt_context_t *context, uint32_t input_count, tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs, const uintptr_t *addresses)"
+# The same with the data of inputs and then outputs by their addresses; 0: of an output, none is bound. What does not wait is only enqueued on a GPU.
+RUN_AT = "tcrt_status_t tc_run_at(tcrt_context_t *context, int waits, uint32_t input_count, tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs, const uintptr_t *addresses)"
 # The same with arrays on a GPU: what was enqueued in `stream` comes before the run and, unless it waits, the run before what comes later in `stream`.
 RUN_ON = "tcrt_status_t tc_run_on(tcrt_context_t *context, int32_t gpu, void *stream, int waits, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
 # Memory of a GPU that arrays of Python and DLPack's tensors share, freed by the last of them, whichever thread that is on: it needs no interpreter.
@@ -85,7 +85,7 @@ static %s {
     if (status != TCRT_OK)
       return status;
   }
-  return tcrt_context_run(context);
+  return waits ? tcrt_context_run(context) : tcrt_context_run_async(context);
 }
 
 static %s {

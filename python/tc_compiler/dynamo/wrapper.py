@@ -372,9 +372,10 @@ class Wrapper:
             out_shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
         variables = "".join(f"{s}, " for s in sorted(used, key=str))
         segment.find_shapes = eval(f"lambda {variables[:-2]}: ([{', '.join(shapes)}], [{', '.join(out_shapes)}])", {"math": math, "torch": torch}) # noqa: S307
-        own, stream = self._constant(segment), "0"
+        own, stream, waits = self._constant(segment), "0", 1
         if segment.device.type == "cuda":
             stream = f"torch.cuda.current_stream({segment.device.index or 0}).cuda_stream"
+            waits = int(bool(segment.on_host)) # a run reads them where they are
         self.lines += [
             f"pool = {own}.pools[{stream}]",
             "try: state = pool.pop()",
@@ -382,7 +383,7 @@ class Wrapper:
             f"if state.sizes != ({variables}): {own}.resize(state, ({variables}))",
             "addresses = state.addresses",
             *(f"addresses[{i}] = {address}" for i, address in enumerate(addresses)),
-            f"status = run(state.handle, {len(segment.names)}, state.inputs, {len(program.outputs)}, state.outputs, addresses)",
+            f"status = run(state.handle, {waits}, {len(segment.names)}, state.inputs, {len(program.outputs)}, state.outputs, addresses)",
             f"if status: {own}.fail(status)",
             "pool.append(state)",
         ]
