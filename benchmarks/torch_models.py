@@ -3,7 +3,7 @@
 """A hundred architectures of torchvision, timm and transformers through the PyTorch doors: which compile, which are right.
 
 usage: torch_models.py FOLDER [--bin build/bin] [--stage export|compile|table]... [--filter RE] [--table FILE] [--forms static dynamic traced scripted]
-                       [--cpu x86-64-v3] [--again]
+                       [--cpu x86-64-v3] [--again] [--jobs N]
 
 Weights are random and seeded, configurations small, modules in eval mode. Each model gets a folder FOLDER/<name>/ with an archive for each form
 (static.pt2, dynamic.pt2 with unknown batch and sequence, traced.pt, scripted.pt), two sets of inputs, the second of other sizes for dynamic.pt2,
@@ -13,6 +13,7 @@ Stage export needs an environment with requirements-bench.txt and timm==1.0.31.
 """
 import argparse
 import collections
+import concurrent.futures
 import copy
 import json
 import multiprocessing
@@ -21,6 +22,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
@@ -480,14 +482,15 @@ def main():
     parser.add_argument("--filter", default="")
     parser.add_argument("--table")
     parser.add_argument("--again", action="store_true", help="compile also what was right with these tools or earlier ones")
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     options = parser.parse_args()
     stages = options.stage or ["export", "compile", "table"]
     declare()
     names = [n for n in MODELS if re.search(options.filter, n)]
     if "export" in stages:
         todo = [(options.folder, n) for n in names if not os.path.exists(os.path.join(options.folder, n, "meta.json"))]
-        with multiprocessing.Pool(1, maxtasksperchild=8) as pool:
-            for name, errors in pool.imap(export_job, todo):
+        with multiprocessing.Pool(options.jobs, maxtasksperchild=8) as pool:
+            for name, errors in pool.imap_unordered(export_job, todo):
                 print("exported", name, errors or "", flush=True)
     store = os.path.join(options.folder, "results.json")
     results = {}
@@ -496,7 +499,9 @@ def main():
             results = json.load(f)
     if "compile" in stages:
         stamp = os.stat(os.path.join(options.bin, "tc-compile")).st_mtime
-        for n in names:
+        writing = threading.Lock()
+
+        def compile_model(n):
             for form in options.forms:
                 path, old = os.path.join(options.folder, n), results.get(n, {}).get(form)
                 if not os.path.exists(os.path.join(path, FORMS[form])) or not os.path.exists(os.path.join(path, "meta.json")):
@@ -504,11 +509,15 @@ def main():
                 if old and (old.get("stamp") == stamp or old["status"] == "right") and not options.again:
                     continue
                 result = compile_form(options, path, form)
-                results.setdefault(n, {})[form] = {**result, "stamp": stamp}
-                print(n, form, result["status"], result["seconds"], result["reason"][:120], flush=True)
-                with open(store + ".new", "w") as f:
-                    json.dump(results, f)
-                os.replace(store + ".new", store)
+                with writing:
+                    results.setdefault(n, {})[form] = {**result, "stamp": stamp}
+                    print(n, form, result["status"], result["seconds"], result["reason"][:120], flush=True)
+                    with open(store + ".new", "w") as f:
+                        json.dump(results, f)
+                    os.replace(store + ".new", store)
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(compile_model, names))
     if "table" in stages:
         if options.table:
             with open(options.table, "w") as f:
