@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from . import reports
+from . import pictures, reports
 from ._tcrt import ffi, lib
 from .arrays import DeviceArray, View, _bytes_of, _check, _text, gpu_named_by, gpu_of, is_on_gpu, problem_of_target, refused, stream_of, view_of
 from .dtypes import DTYPES, DType, pack, unpack
@@ -720,14 +720,25 @@ class Artifact:
         nodes would take one by one, "reads": names of kernels and inputs}."""
         return reports.kernels(self.manifest)
 
+    def _repr_svg_(self) -> str | None:
+        """The first function's kernels as a graph, for pages of their own; None where the manifest does not say what they read."""
+        if self._model is None:
+            return None
+        return pictures.graph(self.manifest, self.main.name, self.profile() if self._profiles else (), is_page=True) or None
+
     def _repr_html_(self) -> str:
-        """What notebooks show: functions, kernels, guards."""
+        """What notebooks show: functions, each one's kernels as a graph, guards; with profile=True the times of the runs so far."""
+        if self._model is None:
+            return html.escape(repr(self))
+        manifest, profile = self.manifest, self.profile() if self._profiles else []
         values = [{"function": f.name, "": kind, "name": v.name, "kind": v.kind, "dtype": v.dtype.name, "shape": str(list(v.shape))}
                   for f in self.functions.values() for kind, vs in (("input", f.inputs), ("output", f.outputs)) for v in vs] # fmt: skip
         parts = [f"<b>{html.escape(self.path)}</b>", reports.table(values, ("function", "", "name", "kind", "dtype", "shape"))]
-        if kernels := self.explain():
+        drawn = (pictures.graph(manifest, name, profile) for name in self.functions)
+        parts += [reports.scrolled(picture) for picture in (*drawn, pictures.bars(profile)) if picture]
+        if kernels := reports.kernels(manifest):
             parts.append(reports.table(kernels, ("kernel", "nodes", "strategy", "flops", "bytes", "unfused_bytes", "unfused_launches")))
-        if guards := self.guards():
+        if guards := reports.guards(manifest):
             parts.append(reports.table(guards, ("condition", "inputs", "from")))
         return "\n".join(parts)
 

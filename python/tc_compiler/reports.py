@@ -6,6 +6,7 @@ import html
 from typing import Any, Iterable, Mapping, Sequence
 
 Row = dict[str, Any]
+MOST_ROWS = 200 # that a notebook shows
 
 
 def guards(manifest: Mapping[str, Any]) -> list[Row]:
@@ -40,13 +41,20 @@ def kernels(manifest: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
+def scrolled(picture: str) -> str:
+    """A large picture in a part of a page."""
+    return f'<div style="overflow: auto; max-height: 480px; max-width: 100%">{picture}</div>'
+
+
 def table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
-    """An HTML table of these columns of the rows."""
+    """An HTML table of these columns of the rows, the first MOST_ROWS of them."""
     names = list(columns)
 
     def cell(value: Any) -> str:
         return html.escape(", ".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value))
 
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{cell(row.get(name))}</td>" for name in names) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{cell(row.get(name))}</td>" for name in names) + "</tr>" for row in rows[:MOST_ROWS])
+    if len(rows) > MOST_ROWS:
+        body += f"<tr><td colspan={len(names)}>{len(rows) - MOST_ROWS} more</td></tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -56,6 +56,11 @@ def test_notebook(digits):
     assert {"images", "logits", "1 <= batch <= 64", "['batch', 1, 8, 8]"} | {row["kernel"] for row in digits.explain()} <= set(page.cells)
 
 
+def test_long_tables_end():
+    table = tc.reports.table([{"name": f"k{i}"} for i in range(5000)], ("name",))
+    assert table.count("<tr>") == tc.reports.MOST_ROWS + 2 and "4800 more" in table
+
+
 def test_names_are_escaped():
     table = tc.reports.table([{"name": "<script>", "list": ["a&b", "c"], "none": None}], ("name", "list", "none"))
     assert "<script>" not in table and "&lt;script&gt;" in table and "a&amp;b, c" in table
