@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Tests what needs PyTorch: the backend of torch.compile, training artifacts, modules, from build/, which scripts/build.sh made. PyTorch and what belongs to it
+# Tests what needs PyTorch: the backend of torch.compile, training artifacts, modules, the notebook, from build/, which scripts/build.sh made. PyTorch and what belongs to it
 # (3 GB) goes into .venv-torch, pinned by requirements-bench.txt. scripts/test.sh runs without, .ci/run has both.
 #
 # usage: scripts/test_torch.sh [--install | --operators] [pytest argument]...      --install: PyTorch alone, no tests
@@ -27,6 +27,7 @@ if [ "${1:-}" = --operators ]; then
   shift
 fi
 "$python" -m pytest -q --show-capture=no test/Python/test_dynamo.py test/Python/test_training.py test/Python/test_modules.py "$@"
+"$python" scripts/notebook.py docs/python-tour.ipynb >/dev/null
 if [ -n "$operators" ]; then
   "$python" test/Torch/backend.py --samples 1
 fi
