@@ -733,14 +733,13 @@ class Artifact:
         manifest, profile = self.manifest, self.profile() if self._profiles else []
         values = [{"function": f.name, "": kind, "name": v.name, "kind": v.kind, "dtype": v.dtype.name, "shape": str(list(v.shape))}
                   for f in self.functions.values() for kind, vs in (("input", f.inputs), ("output", f.outputs)) for v in vs] # fmt: skip
-        parts = [f"<b>{html.escape(self.path)}</b>", reports.table(values, ("function", "", "name", "kind", "dtype", "shape"))]
-        drawn = (pictures.graph(manifest, name, profile) for name in self.functions)
-        parts += [reports.scrolled(picture) for picture in (*drawn, pictures.bars(profile)) if picture]
+        parts = [reports.table(values, ("function", "", "name", "kind", "dtype", "shape"))]
+        parts += [pictures.graph(manifest, name, profile) for name in self.functions] + [pictures.bars(profile)]
         if kernels := reports.kernels(manifest):
             parts.append(reports.table(kernels, ("kernel", "nodes", "strategy", "flops", "bytes", "unfused_bytes", "unfused_launches")))
         if guards := reports.guards(manifest):
             parts.append(reports.table(guards, ("condition", "inputs", "from")))
-        return "\n".join(parts)
+        return "\n".join([f"<b>{html.escape(self.path)}</b>", *(reports.scrolled(part) for part in parts if part)])
 
     def close(self) -> None:
         """Frees the model once no call uses it; later calls raise InvalidError."""

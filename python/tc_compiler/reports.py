@@ -7,6 +7,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 Row = dict[str, Any]
 MOST_ROWS = 200 # that a notebook shows
+MOST_LETTERS = 60 # of a cell
 
 
 def guards(manifest: Mapping[str, Any]) -> list[Row]:
@@ -41,9 +42,9 @@ def kernels(manifest: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
-def scrolled(picture: str) -> str:
-    """A large picture in a part of a page."""
-    return f'<div style="overflow: auto; max-height: 480px; max-width: 100%">{picture}</div>'
+def scrolled(part: str) -> str:
+    """A large picture or table in a part of a page."""
+    return f'<div style="overflow: auto; max-height: 480px; max-width: 100%">{part}</div>'
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
@@ -51,10 +52,13 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
     names = list(columns)
 
     def cell(value: Any) -> str:
-        return html.escape(", ".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value))
+        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value)
+        if len(text) <= MOST_LETTERS:
+            return f"<td>{html.escape(text)}</td>"
+        return f'<td title="{html.escape(text[:1000])}">{html.escape(text[: MOST_LETTERS - 1])}…</td>'
 
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{cell(row.get(name))}</td>" for name in names) + "</tr>" for row in rows[:MOST_ROWS])
+    body = "".join("<tr>" + "".join(cell(row.get(name)) for name in names) + "</tr>" for row in rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         body += f"<tr><td colspan={len(names)}>{len(rows) - MOST_ROWS} more</td></tr>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table style='white-space: nowrap'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -61,6 +61,11 @@ def test_long_tables_end():
     assert table.count("<tr>") == tc.reports.MOST_ROWS + 2 and "4800 more" in table
 
 
+def test_long_cells_end():
+    table = tc.reports.table([{"nodes": "+".join(f'"node_{i}"' for i in range(5000))}], ("nodes",))
+    assert len(table) < 20_000 and "…</td>" in table and 'title="&quot;node_0&quot;+' in table
+
+
 def test_names_are_escaped():
     table = tc.reports.table([{"name": "<script>", "list": ["a&b", "c"], "none": None}], ("name", "list", "none"))
     assert "<script>" not in table and "&lt;script&gt;" in table and "a&amp;b, c" in table

@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import os
+import re
 import subprocess
 import sys
 
@@ -31,6 +32,12 @@ def test_annotated(name, thing):
         missing = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
         assert not missing
     assert thing.__doc__
+
+
+def test_reference_has_all():
+    with open(os.path.join(ROOT, "docs", "python-api.md")) as file:
+        named = re.findall(r"^\.\. auto\w+:: tc_compiler\.(\w+)$", file.read(), re.MULTILINE)
+    assert sorted(named) == sorted(tc.__all__)
 
 
 def test_marked():
