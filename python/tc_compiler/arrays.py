@@ -38,8 +38,9 @@ _capsule_get = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_get.restype, _capsule_get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
-def _text(chars) -> str:
-    return ffi.string(chars).decode(errors="replace")
+def _text(chars: Any) -> str:
+    text: bytes = ffi.string(chars)
+    return text.decode(errors="replace")
 
 
 def _check(status: int) -> None:

@@ -59,7 +59,7 @@ class Symbol:
     divisor: int
 
 
-def _values(model, function: int, count: int, get) -> list[Value]:
+def _values(model: Any, function: int, count: int, get: Callable[[Any, int, int, Any], int]) -> list[Value]:
     info, symbol, values = ffi.new("tcrt_value_info_t *"), ffi.new("tcrt_symbol_info_t *"), []
     kinds = ["tensor", "sequence", "optional", "map"]
     for index in range(count):
@@ -78,7 +78,7 @@ def _values(model, function: int, count: int, get) -> list[Value]:
 
 # Artifacts that were given as bytes, with a mark for each model and context that reads them. The collector ends what is in a cycle in any order, but
 # not what the module has; a deque needs no lock, which a destructor could not wait for.
-_read: dict[int, tuple[Any, collections.deque]] = {}
+_read: dict[int, tuple[Any, collections.deque[Any]]] = {}
 
 
 def _keep(data: Any) -> int:
@@ -254,7 +254,7 @@ class Function:
         self._placed_contexts: collections.deque[_Context] = collections.deque() # whose tensors may be on a GPU, or the caller's
 
     def __repr__(self) -> str:
-        def show(values):
+        def show(values: list[Value]) -> str:
             return ", ".join(f"{v.name}: {'' if v.kind == 'tensor' else v.kind + ' of '}{v.dtype.name}{list(v.shape)}" for v in values)
 
         return f"{self.name}({show(self.inputs)}) -> ({show(self.outputs)})"
@@ -439,7 +439,7 @@ class Function:
             context.output_shapes = None
         tensor.dtype, context.shapes[index] = 0, None
 
-    def _fill(self, tensor, value: Value, given: Any, kept: list[Any]) -> tuple[int, ...]:
+    def _fill(self, tensor: Any, value: Value, given: Any, kept: list[Any]) -> tuple[int, ...]:
         """Lets the tensor show what is given, whose shape this returns; `kept`: what must live until the run is over."""
         if type(given) is not np.ndarray and is_on_gpu(given): # inside of a sequence, an optional or a map
             raise RefusedError(f'{self.artifact.path}: input "{value.name}" holds an array in memory of a GPU; give it from host memory (.cpu(), .get())')
@@ -506,7 +506,7 @@ class Function:
             for index in range(len(self.inputs)):
                 lib.tcrt_context_set_input_value(context.handle, index, ffi.NULL)
 
-    def _fill_tree(self, tree, value: Value, kind: int, given: Any, kept: list[Any], depth: int) -> None:
+    def _fill_tree(self, tree: Any, value: Value, kind: int, given: Any, kept: list[Any], depth: int) -> None:
         tree.kind = kind
         inner = value.inner >> (8 * depth) & 0xFF
         if kind == lib.TCRT_VALUE_TENSOR:
@@ -548,7 +548,8 @@ def _as_array(given: Any, value: Value) -> np.ndarray:
         if value.dtype.name == "bf16": # NumPy's DLPack has no bf16; torch shows the bits
             import torch
 
-            return given.contiguous().view(torch.int16).numpy().view(value.dtype.numpy)
+            bits: np.ndarray = given.contiguous().view(torch.int16).numpy()
+            return bits.view(value.dtype.numpy)
         return np.from_dlpack(given)
     if value.dtype.name == "string":
         return np.asarray(given, dtype=object)
@@ -557,7 +558,7 @@ def _as_array(given: Any, value: Value) -> np.ndarray:
     return array.astype(value.dtype.numpy) if isinstance(given, (bool, int, float, complex, list, tuple)) else array
 
 
-def _strings_of(array: np.ndarray):
+def _strings_of(array: np.ndarray) -> tuple[Any, Any]:
     flat = [x if isinstance(x, bytes) else str(x).encode() for x in array.reshape(-1)]
     buffers = [ffi.from_buffer(x) if x else ffi.NULL for x in flat]
     strings = ffi.new("tcrt_string_t[]", max(1, len(flat)))
@@ -566,7 +567,7 @@ def _strings_of(array: np.ndarray):
     return strings, (flat, buffers)
 
 
-def _array_of(tensor, artifact: Artifact) -> np.ndarray:
+def _array_of(tensor: Any, artifact: Artifact) -> np.ndarray:
     """A copy of a tensor of the artifact's context, in host memory."""
     dtype, shape = DTYPES[tensor.dtype], tuple(tensor.dims[0 : tensor.rank])
     count = int(np.prod(shape, dtype=np.int64))
@@ -580,13 +581,13 @@ def _array_of(tensor, artifact: Artifact) -> np.ndarray:
         return np.empty(shape, dtype.numpy)
     if tensor.device == lib.TCRT_DEVICE_CUDA:
         data = np.empty((count * dtype.bits + 7) // 8, np.uint8)
-        _check(lib.tcrt_gpu_copy(artifact._gpu, _from_buffer(data), tensor.data, data.nbytes, lib.TCRT_COPY_DEVICE_TO_HOST, ffi.NULL))
+        _check(lib.tcrt_gpu_copy(artifact._gpu or 0, _from_buffer(data), tensor.data, data.nbytes, lib.TCRT_COPY_DEVICE_TO_HOST, ffi.NULL))
         return unpack(data, dtype, shape) if dtype.is_packed else data.view(dtype.numpy).reshape(shape)
     data = np.frombuffer(ffi.buffer(tensor.data, (count * dtype.bits + 7) // 8), np.uint8)
     return unpack(data, dtype, shape) if dtype.is_packed else data.view(dtype.numpy).reshape(shape).copy()
 
 
-def _tree_of(tree, artifact: Artifact) -> Any:
+def _tree_of(tree: Any, artifact: Artifact) -> Any:
     if tree.kind == lib.TCRT_VALUE_TENSOR:
         return _array_of(tree.tensor, artifact)
     elements = [_tree_of(tree.elements + index, artifact) for index in range(tree.count)]
@@ -603,7 +604,7 @@ class Artifact:
     verify_weights: checks the hashes of all of the file. profile: times kernels, see profile(). Raises InvalidError, MachineError.
     """
 
-    def __init__(self, source: str | os.PathLike | bytes, *, device: str | None = None, variant: str | None = None, threads: int = 0,
+    def __init__(self, source: str | os.PathLike[str] | bytes, *, device: str | None = None, variant: str | None = None, threads: int = 0,
                  verify_weights: bool = False, profile: bool = False): # fmt: skip
         options = ffi.new("tcrt_model_options_t *")
         options.size = ffi.sizeof("tcrt_model_options_t")
@@ -637,10 +638,10 @@ class Artifact:
         for index in range(lib.tcrt_model_variant_count(self._model)):
             _check(lib.tcrt_model_variant(self._model, index, info))
             if variant is None or _text(info.name) == variant:
-                return info.device
+                return int(info.device)
         return lib.TCRT_DEVICE_CPU
 
-    def _handle(self):
+    def _handle(self) -> Any:
         if self._model is None:
             raise InvalidError(f"{self.path}: the artifact is closed")
         return self._model
@@ -688,7 +689,8 @@ class Artifact:
         """What the compiler wrote about the artifact."""
         text, size = ffi.new("char **"), ffi.new("uint64_t *")
         _check(lib.tcrt_model_manifest(self._handle(), text, size))
-        return json.loads(ffi.buffer(text[0], size[0])[:])
+        manifest: dict[str, Any] = json.loads(ffi.buffer(text[0], size[0])[:])
+        return manifest
 
     def profile(self) -> list[dict[str, Any]]:
         """Kernels, longest first: {"kernel", "nodes", "launches", "time_ns", "flops", "bytes"}, of all runs since the artifact was loaded with
@@ -761,7 +763,7 @@ class Artifact:
         return f"<tc_compiler.Artifact {self.path}: {'; '.join(map(repr, self.functions.values()))}>"
 
 
-def load(source: str | os.PathLike | bytes, **options: Any) -> Artifact:
+def load(source: str | os.PathLike[str] | bytes, **options: Any) -> Artifact:
     """Loads an artifact: a path, or its bytes, which are kept. Options are Artifact's: device, variant, threads, verify_weights, profile. Raises
     InvalidError where it cannot be read, is corrupt or of another version, MachineError where this machine cannot run it."""
     return Artifact(source, **options)

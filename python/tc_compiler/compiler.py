@@ -135,7 +135,7 @@ def _options(options: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
-def _compile_file(path: str, output: str | os.PathLike | None, folder: str, arguments: Sequence[str]) -> str | bytes:
+def _compile_file(path: str, output: str | os.PathLike[str] | None, folder: str, arguments: Sequence[str]) -> str | bytes:
     """What Artifact loads of a compiled model: `output`, or without one the artifact's bytes, by way of a file in `folder`."""
     target = os.fspath(output) if output is not None else os.path.join(folder, "model.bin")
     run_tool("tc-compile", [path, "-o", target, "-q", *arguments])
@@ -145,9 +145,9 @@ def _compile_file(path: str, output: str | os.PathLike | None, folder: str, argu
         return file.read()
 
 
-def compile(model: Any, example_inputs: Any = None, *, output: str | os.PathLike | None = None, dims: Mapping[str, Any] | None = None,
+def compile(model: Any, example_inputs: Any = None, *, output: str | os.PathLike[str] | None = None, dims: Mapping[str, Any] | None = None,
             mode: str | None = None, target: str | Sequence[str] | None = None, precision: str | Sequence[str] | None = None,
-            cache: str | os.PathLike | None = None, threads: int = 0, **options: Any) -> Artifact: # fmt: skip
+            cache: str | os.PathLike[str] | None = None, threads: int = 0, **options: Any) -> Artifact: # fmt: skip
     """Compiles a model and loads the artifact.
 
     model: a path (.onnx, .pt2, .pt), the bytes or ModelProto of an ONNX model, a torch.export.ExportedProgram, a ScriptModule, or a torch.nn.Module,

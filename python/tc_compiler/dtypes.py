@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ class DType:
             import ml_dtypes
         except ImportError:
             raise InvalidError(f"arrays of {self.name} need the package ml_dtypes; install it with: pip install ml_dtypes") from None
-        return np.dtype(getattr(ml_dtypes, self.array))
+        made: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.array))
+        return made
 
     @property
     def is_of_numpy(self) -> bool:
@@ -90,7 +92,8 @@ def pack(array: np.ndarray, bits: int) -> np.ndarray:
     padded = np.zeros(-(-flat.size // per_byte) * per_byte, np.uint8)
     padded[: flat.size] = flat
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
-    return np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1).astype(np.uint8)
+    packed: np.ndarray = np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1).astype(np.uint8)
+    return packed
 
 
 def unpack(data: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
@@ -101,4 +104,5 @@ def unpack(data: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray
     if dtype.name.startswith("i"): # ml_dtypes wants the sign in the whole byte
         sign = np.uint8(1 << (dtype.bits - 1))
         values = (values ^ sign) - sign
-    return values.astype(np.uint8).view(dtype.numpy).reshape(shape)
+    elements: np.ndarray = values.astype(np.uint8).view(dtype.numpy).reshape(shape)
+    return elements

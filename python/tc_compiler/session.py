@@ -236,7 +236,8 @@ class IOBinding:
         count = int(np.prod(shape, dtype=np.int64))
         if not count:
             return np.empty(shape, dtype.numpy)
-        return np.frombuffer((ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address), dtype.numpy).reshape(shape)
+        memory: Any = (ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address)
+        return np.frombuffer(memory, dtype.numpy).reshape(shape)
 
     def bind_cpu_input(self, name: str, array: np.ndarray) -> None:
         """Later runs read the array, and what is in it then."""
@@ -301,7 +302,7 @@ class InferenceSession:
     is that of its runs, which wait for it. Raises TcErrors.
     """
 
-    def __init__(self, path_or_bytes: str | os.PathLike | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
+    def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
                  provider_options: Sequence[Any] | None = None, **_: Any): # fmt: skip
         options = sess_options or SessionOptions()
         names = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]

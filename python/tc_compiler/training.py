@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 import tempfile
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ._tcrt import ffi, lib
 from .arrays import _bytes_of, _check, _text, is_on_gpu
 from .artifact import Artifact
 from .compiler import _compile_file, _options
-from .dtypes import DTYPES
+from .dtypes import DTYPES, DType
 from .errors import InvalidError, RefusedError
 
 # The state that says which further names of a state_dict stand for which states, as JSON in bytes.
@@ -44,7 +44,7 @@ class TrainingArtifact(Artifact):
             raise RefusedError(f"{self.path}: {name} takes {', '.join(v.name for v in function.inputs)}, but was given {len(arguments)} arguments")
         return function.run_list({value.name: argument for value, argument in zip(function.inputs, arguments)}, **options)
 
-    def _states(self) -> list[tuple[int, str, np.dtype, tuple[int, ...]]]:
+    def _states(self) -> list[tuple[int, str, DType, tuple[int, ...]]]:
         info, found = ffi.new("tcrt_state_info_t *"), []
         for index in range(lib.tcrt_model_state_count(self._handle())):
             _check(lib.tcrt_model_state(self._handle(), index, info))
@@ -106,16 +106,16 @@ class TrainingArtifact(Artifact):
         with self._state_lock or contextlib.nullcontext():
             _check(lib.tcrt_context_reset_state(self._only_context(self.main).handle, lib.TCRT_ALL_STATES))
 
-    def save_states(self, path: str | os.PathLike) -> None:
+    def save_states(self, path: str | os.PathLike[str]) -> None:
         """Writes the states as a safetensors file. Needs the package safetensors."""
         _safetensors().save_file(self.state_dict(), os.fspath(path))
 
-    def load_states(self, path: str | os.PathLike) -> None:
+    def load_states(self, path: str | os.PathLike[str]) -> None:
         """Sets the states that a safetensors file holds, as save_states or PyTorch's tools wrote it."""
         self.load_state_dict(_safetensors().load_file(os.fspath(path)))
 
 
-def _safetensors():
+def _safetensors() -> Any:
     try:
         import safetensors.numpy
     except ImportError:
@@ -127,17 +127,19 @@ def _of_torch(tensor: Any) -> np.ndarray:
     """The elements of a tensor of PyTorch, of any type that tc has."""
     tensor, dtype = tensor.detach().cpu(), next((d for d in DTYPES.values() if f"torch.{d.array}" == str(tensor.dtype)), None)
     if dtype is None or dtype.numpy.isbuiltin == 1:
-        return tensor.numpy()
+        own: np.ndarray = tensor.numpy()
+        return own
     import torch
 
-    return tensor.contiguous().flatten().view(torch.uint8).numpy().view(dtype.numpy).reshape(tensor.shape) # NumPy has no name for it
+    data: np.ndarray = tensor.contiguous().flatten().view(torch.uint8).numpy() # NumPy has no name for the dtype
+    return data.view(dtype.numpy).reshape(tensor.shape)
 
 
-def _tuple(value: Any) -> tuple:
+def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _argument_names(function: Callable, skip: int, count: int, kind: str, taken: set[str]) -> list[str]:
+def _argument_names(function: Callable[..., Any], skip: int, count: int, kind: str, taken: set[str]) -> list[str]:
     """Names of positional parameters, made ones where there are none or they are taken."""
     try:
         parameters = [p.name for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][skip:]
@@ -153,7 +155,7 @@ def _argument_names(function: Callable, skip: int, count: int, kind: str, taken:
 
 
 @contextlib.contextmanager
-def _traced():
+def _traced() -> Iterator[None]:
     """How a step is traced. Optimisers keep step counts as tensors, as they do under torch.compile; recurrent networks are operators of ATen; what
     checkpoints leave out is the compiler's to decide, and another run of it would draw other random numbers."""
     import torch
@@ -164,7 +166,7 @@ def _traced():
 
     class Reentrant:
         @staticmethod
-        def apply(function: Callable, _preserves: bool, *arguments: Any) -> Any:
+        def apply(function: Callable[..., Any], _preserves: bool, *arguments: Any) -> Any:
             return function(*arguments)
 
     replaced = {"_checkpoint_without_reentrant_generator": runs_once, "_checkpoint_without_reentrant_generator_impl": runs_once, "CheckpointFunction": Reentrant}
@@ -204,7 +206,7 @@ def _initial_states(optimizer: Any, names: dict[Any, str]) -> dict[str, tuple[An
         before = [p.grad for p in parameters]
         for p in parameters:
             p.grad = torch.zeros_like(p)
-        lists = [[] for _ in list(inspect.signature(optimizer._init_group).parameters)[1:]]
+        lists: list[list[Any]] = [[] for _ in list(inspect.signature(optimizer._init_group).parameters)[1:]]
         optimizer._init_group(group, *lists)
         for p, gradient in zip(parameters, before):
             p.grad = gradient
@@ -223,7 +225,7 @@ def _state_names(module: Any) -> dict[str, str]:
 
 def _tied(module: Any, state_of: Mapping[str, str]) -> dict[str, str]:
     """States by further names that a state_dict has for them."""
-    result = {}
+    result: dict[str, str] = {}
     for members in (module.named_parameters, module.named_buffers):
         first = {id(value): name for name, value in members()}
         result.update((name, state_of[first[id(value)]]) for name, value in members(remove_duplicate=False) if first[id(value)] != name)
@@ -268,13 +270,13 @@ def _holder(states: Mapping[str, Any]) -> Any:
     return root
 
 
-def _export(run: Callable, states: Mapping[str, Any], updated: Sequence[str], arguments: Sequence[Any], names: Sequence[str]) -> Any:
+def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequence[str], arguments: Sequence[Any], names: Sequence[str]) -> Any:
     """run(*states, *arguments) -> (results, new values of `updated`), as a program with states, which is refused if states that others share memory with
     get other values."""
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    given = lambda: [*(s.detach().clone() for s in states.values()), *arguments]
+    given: Callable[[], list[Any]] = lambda: [*(s.detach().clone() for s in states.values()), *arguments]
     with _traced():
         graph = make_fx(torch.func.functionalize(make_fx(run)(*given()), remove="mutations"))(*given())
     holder = _holder(states)
@@ -297,7 +299,7 @@ def _export(run: Callable, states: Mapping[str, Any], updated: Sequence[str], ar
     return program
 
 
-def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, path: str | os.PathLike) -> None:
+def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, example: Any, path: str | os.PathLike[str]) -> None:
     """Writes what compile_training compiles as an archive (.pt2), for tc-compile elsewhere. Arguments are compile_training's."""
     import torch
     from torch.export.pt2_archive._package import package_pt2
@@ -323,7 +325,7 @@ def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, p
     class Model(torch.nn.Module):
         """The module and its loss, with what the module makes of its buffers."""
 
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.module = module
 
@@ -353,7 +355,7 @@ def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, p
         of = {id(p): new.get(name) for name, p in parameters.items()}
         traced = copy.copy(optimizer)
         # Of an optimiser's forms the one that takes no numbers from tensors.
-        forms = lambda group: {"capturable": True, "foreach": False, "fused": False} if "capturable" in group else {"foreach": True, "fused": False}
+        forms: Callable[[Any], dict[str, bool]] = lambda group: {"capturable": True, "foreach": False, "fused": False} if "capturable" in group else {"foreach": True, "fused": False}
         traced.param_groups = [
             {**group, "params": [of[id(p)] for p in group["params"] if p.requires_grad], **{k: v for k, v in forms(group).items() if k in group}} for group in optimizer.param_groups
         ] # fmt: skip
@@ -386,7 +388,7 @@ def export_training(module: Any, loss: Callable, optimizer: Any, example: Any, p
     package_pt2(os.fspath(path), exported_programs=programs, extra_files={"tc.shared_states": ""})
 
 
-def compile_training(module: Any, loss: Callable, optimizer: Any, example: Any, *, output: str | os.PathLike | None = None, threads: int = 0,
+def compile_training(module: Any, loss: Callable[..., Any], optimizer: Any, example: Any, *, output: str | os.PathLike[str] | None = None, threads: int = 0,
                      **options: Any) -> TrainingArtifact: # fmt: skip
     """Compiles steps of training and evaluation of a torch.nn.Module into one artifact.
 

@@ -44,7 +44,12 @@ def test_marked():
     assert os.path.exists(os.path.join(os.path.dirname(tc.__file__), "py.typed"))
 
 
+def test_stub_is_the_binding():
+    result = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "binding_stub.py"), "--check"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_mypy():
-    result = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml"], cwd=ROOT, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", os.devnull], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout

@@ -41,12 +41,12 @@ class Options:
     precision: str | Sequence[str] | None = None
     cpu: str = "native"
     threads: int | None = None
-    cache: str | os.PathLike | None = None
+    cache: str | os.PathLike[str] | None = None
     least_operators: int = 1
     fallback: bool = True
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.mode, (str, type(None))) or self.mode not in _MODES:
             raise ValueError(f'tc: there is no mode "{self.mode}"; modes are {", ".join(m for m in _MODES if m)}')
         for name, least in (("threads", 0), ("least_operators", 0)):
@@ -63,7 +63,7 @@ class Options:
         return _options({"cpu": self.cpu, "mode": None if self.mode == "default" else self.mode, "precision": self.precision, "cache_dir": self.cache, **self.arguments})
 
 
-def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
+def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable[..., Any]:
     """What torch.compile calls for each of Dynamo's graphs. Raises ValueError for options that there are not, TcError where a compile fails."""
     names = [f.name for f in dataclasses.fields(Options)]
     if unknown := sorted(str(name) for name in options or () if name not in names):
@@ -81,14 +81,16 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
                 # Of another object with the same code, or once the attribute is another tensor, Dynamo makes another graph.
                 install_guard(node._dynamo_source.make_guard(GuardBuilder.ID_MATCH))
 
-    def compiler(kind: str) -> Callable:
-        def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable:
+    def compiler(kind: str) -> Callable[..., Any]:
+        def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             return _compile(graph, kind, chosen, frozen if kind == "inference" and len(inputs) == len(example_inputs) else {})
 
         return compile_graph
 
-    return aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
-                        partition_fn=_partition, keep_inference_input_mutations=True)(module, example_inputs) # fmt: skip
+    backend = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
+                           partition_fn=_partition, keep_inference_input_mutations=True) # fmt: skip
+    compiled: Callable[..., Any] = backend(module, example_inputs)
+    return compiled
 
 
 def _partition(*arguments: Any, **more: Any) -> Any:
@@ -97,7 +99,7 @@ def _partition(*arguments: Any, **more: Any) -> Any:
         return min_cut_rematerialization_partition(*arguments, **more)
 
 
-def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[int, torch.Tensor]) -> Callable:
+def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[int, torch.Tensor]) -> Callable[..., Any]:
     started = time.monotonic()
     fake_mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in graph.graph.nodes if n.op == "placeholder"])
     if fake_mode is None:
@@ -110,7 +112,8 @@ def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[in
     with _disable_current_modes(): # AOTAutograd's own, which would take tensors of constants for its
         call = wrapper.make()
     seconds = time.monotonic() - started
-    counters.update(graphs=1, programs=len(wrapper.programs), operators=sum(wrapper.programs), eager=len(wrapper.eager), seconds=seconds)
+    counts: dict[str, Any] = {"graphs": 1, "programs": len(wrapper.programs), "operators": sum(wrapper.programs), "eager": len(wrapper.eager), "seconds": seconds}
+    counters.update(counts)
     log.info("%s graph: %d programs of %s operators, %d operators by PyTorch, %.1f s", kind, len(wrapper.programs), wrapper.programs, len(wrapper.eager), seconds)
     for name, reason in wrapper.eager.items():
         log.info("%s: PyTorch runs %s", name, reason)

@@ -56,7 +56,7 @@ def is_view(node: fx.Node) -> bool:
     alias = schema.returns[0].alias_info
     if alias is None or alias.is_write or not isinstance(node.args[0], fx.Node):
         return False
-    return value.dtype == node.args[0].meta["val"].dtype and value.layout == torch.strided
+    return bool(value.dtype == node.args[0].meta["val"].dtype and value.layout == torch.strided)
 
 
 # Random operators whose first argument gives a shape alone: they run before it is computed.

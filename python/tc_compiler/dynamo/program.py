@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import types
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import sympy
 import torch
@@ -68,7 +68,7 @@ class _Sizes:
                 made.meta["val"] = self._number(expr)
             else:
                 proxies = {str(s): fx.Proxy(self.get(self._number(s))) for s in expr.free_symbols}
-                called = lambda function: lambda of: fx.Proxy(self.graph.call_function(function, (of.node,)))
+                called: Callable[[Any], Callable[[Any], Any]] = lambda function: lambda of: fx.Proxy(self.graph.call_function(function, (of.node,)))
                 rounded = types.SimpleNamespace(trunc=torch.sym_int, floor=called(math.floor), ceil=called(math.ceil))
                 functions = {"max": torch.sym_max, "min": torch.sym_min, "math": rounded, "torch": torch}
                 before = set(self.graph.nodes)
@@ -102,7 +102,8 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
                 taken[value] = None
     specs: list[InputSpec] = []
     state: dict[str, torch.Tensor] = {}
-    inputs, size_inputs = [], []
+    inputs: list[Any] = []
+    size_inputs: list[Any] = []
 
     def add_placeholder(name: str, value: torch.Tensor, tensor: torch.Tensor | None = None) -> fx.Node:
         placeholder = graph.placeholder(name)

@@ -10,19 +10,20 @@ import re
 import subprocess
 import tempfile
 import weakref
-from typing import Callable, Collection, Sequence
+from typing import Any, Callable, Collection, Sequence
 
 import torch
 from torch._export.serde.serialize import SerializeError
 
 from .._tcrt import ffi, lib
-from ..artifact import Artifact, _check, _create_context
+from ..arrays import _check
+from ..artifact import Artifact, _create_context
 from ..compiler import _environment, find_tool
 from ..errors import InternalError, InvalidError, UnsupportedError, error_of
 from .program import Program
 
 log = logging.getLogger(__name__.rpartition(".")[0])
-_segments: weakref.WeakSet = weakref.WeakSet()
+_segments: weakref.WeakSet[Segment] = weakref.WeakSet()
 
 
 def _reload_after_fork() -> None:
@@ -55,25 +56,31 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
         if result.returncode == 0:
             with open(target, "rb") as file:
                 return file.read()
-        error = error_of(result.returncode, result.stderr.decode(errors="replace").strip() or f"tc-compile ended with status {result.returncode}")
-        if isinstance(error, UnsupportedError): # which says all that is not supported
+        failure = error_of(result.returncode, result.stderr.decode(errors="replace").strip() or f"tc-compile ended with status {result.returncode}")
+        if isinstance(failure, UnsupportedError): # which says all that is not supported
             found = subprocess.run([*command, "--explain=json"], capture_output=True, env=_environment())
             try:
                 entries = json.loads(found.stdout).get("unsupported", [])
             except ValueError:
                 entries = []
-            raise Refused({name: entry["reason"] for entry in entries for name in entry["nodes"]}, str(error))
+            raise Refused({name: entry["reason"] for entry in entries for name in entry["nodes"]}, str(failure))
         # What tc takes for something else than PyTorch does, or fails at.
-        if not isinstance(error, (InvalidError, InternalError)) or f"{path}: error: " not in str(error):
-            raise error
-        log.warning("%s", error)
-        raise Refused({name: line for line in str(error).splitlines() for name in re.findall(r'error: node "([^"]+)"', line)}, str(error))
+        if not isinstance(failure, (InvalidError, InternalError)) or f"{path}: error: " not in str(failure):
+            raise failure
+        log.warning("%s", failure)
+        raise Refused({name: line for line in str(failure).splitlines() for name in re.findall(r'error: node "([^"]+)"', line)}, str(failure))
 
 
 class _State:
     """What one call at a time needs."""
 
     __slots__ = ("addresses", "handle", "inputs", "outputs", "sizes", "kept")
+    addresses: Any
+    handle: Any
+    inputs: Any
+    outputs: Any
+    sizes: tuple[Any, ...] | None
+    kept: Any
 
 
 class Segment:
@@ -82,7 +89,7 @@ class Segment:
 
     def __init__(self, data: bytes, threads: int, device: torch.device, on_host: Collection[str]):
         self.data, self.threads, self.device, self.on_host = data, threads, device, frozenset(on_host)
-        self.find_shapes: Callable[..., tuple[list, list]] | None = None
+        self.find_shapes: Callable[..., tuple[list[Any], list[Any]]] | None = None
         self.artifact: Artifact | None = None
         self.pools: dict[int, collections.deque[_State]] = collections.defaultdict(collections.deque)
         _segments.add(self)
@@ -108,8 +115,9 @@ class Segment:
                 tensors[index].device = lib.TCRT_DEVICE_CUDA if is_on_device else lib.TCRT_DEVICE_CPU
         return state
 
-    def resize(self, state: _State, sizes: tuple) -> None:
+    def resize(self, state: _State, sizes: tuple[Any, ...]) -> None:
         """Before a call of other sizes than the last."""
+        assert self.artifact and self.find_shapes # there was a state
         function, shapes = self.artifact.main, self.find_shapes(*sizes)
         state.sizes = sizes
         for values, tensors, found in ((function.inputs, state.inputs, shapes[0]), (function.outputs, state.outputs, shapes[1])):

@@ -79,7 +79,7 @@ class Wrapper:
         self.known: set[sympy.Symbol] = set() # which are variables
         self.in_place: dict[fx.Node, str] = {} # values that lie as the graph says
 
-    def make(self) -> Callable[[list], tuple]:
+    def make(self) -> Callable[[list[Any]], tuple[Any, ...]]:
         split_dropout(self.graph)
         join_attention(self.graph)
         self.graph.eliminate_dead_code()
@@ -90,7 +90,7 @@ class Wrapper:
         updates = set(self.updates)
         self.device = device_of(self.graph)
         eager = reasons_for_eager(self.graph, updates, self.device)
-        compiled: dict[tuple, tuple[Segment, programs.Program] | None] = {}
+        compiled: dict[tuple[Any, ...], tuple[Segment, programs.Program] | None] = {}
         while True:
             self.cut = Cut(self.graph, eager, updates)
             refused: dict[fx.Node, str] = {}
@@ -109,8 +109,8 @@ class Wrapper:
         text = "def call(arguments):\n" + "".join(f"    {line}\n" for line in self.lines)
         log.debug("%s", text)
         exec(compile(text, "<tc>", "exec"), self.globals) # noqa: S102 - the text made above
-        call = self.globals["call"]
-        call._boxed_call = True
+        call: Callable[[list[Any]], tuple[Any, ...]] = self.globals["call"]
+        setattr(call, "_boxed_call", True)
         return call
 
     # ----------------------------------------------------------------------------------------------------- compiling
@@ -221,8 +221,8 @@ class Wrapper:
         for placeholder in self.placeholders:
             self._learn(placeholder)
         for level in range(-1, len(segments)):
-            if level >= 0 and segments[level]:
-                self._write_segment(*segments[level])
+            if level >= 0 and (segment := segments[level]):
+                self._write_segment(*segment)
             for node in self.graph.nodes:
                 if self.cut.is_eager.get(node) and self.cut.level[node] == level:
                     self.name[node], text = f"e{len(self.name)}", self._call(node)
