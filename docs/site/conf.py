@@ -15,6 +15,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc"]
 include_patterns = ["*.md", "docs/**.md", "docs/**.ipynb", "examples/**.md", "lib/**.md", "models/**.md", "python/**.md", "test/**.md"]
 smartquotes = False # "--" is that of an option
 html_theme = "furo"
+html_static_path, html_css_files = ["static"], ["site.css"]
 html_title = f"tc {version}"
 html_show_sourcelink = False
 html_copy_source = False
