@@ -53,3 +53,28 @@ def test_stub_is_the_binding():
 def test_mypy():
     result = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", os.devnull], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
+
+
+PROGRAM = """
+from typing import Any, assert_type
+import numpy as np
+import tc_compiler as tc
+
+artifact = tc.compile("model.onnx", dims={"batch": "1..64"}, verify=True)
+assert_type(artifact, tc.Artifact)
+assert_type(artifact.run({"x": np.zeros(3, np.float32)}), dict[str, Any])
+assert_type(artifact.main.inputs[0].shape, tuple[int | str | None, ...])
+assert_type(artifact.explain(), list[dict[str, Any]])
+assert_type(tc.InferenceSession("model.bin").run(["y"], {}), list[Any])
+assert_type(tc.TrainingArtifact("training.bin").step(1), float)
+with tc.load(b"", threads=2) as loaded:
+    loaded.run(1)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_users_programs_are_typed(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    result = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+    (error,) = [line for line in result.stdout.splitlines() if "error:" in line]
+    assert 'program.py:14: error: Argument 1 to "run" of "Artifact" has incompatible type "int"' in error, result.stdout
