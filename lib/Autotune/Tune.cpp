@@ -1,10 +1,9 @@
 //===- Tune.cpp - schedules by measurement ------------------------------------------------------------------------===//
 //
 // A region is measured alone, as an artifact with the region as its only kernel, in process, with the variant that the
-// runtime takes on this machine, or on its GPU. Each candidate runs in turn with the generators' first choice; the best
-// one is measured a second time, and must win by more than the noise. A record counts only if its schedule is one of
-// the candidates that the generators offer by now, so that no file can make the compiler obey what it would not choose
-// itself.
+// runtime takes on this machine, or on its GPU; or elsewhere, for which a file gets the artifact. What a measurement
+// decides is tc::measure's. A record counts only if its schedule is one of the candidates that the generators offer by
+// now, so that no file can make the compiler obey what it would not choose itself.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -12,14 +11,15 @@
 
 #include "tc/Autotune/Tune.h"
 
-#include "Runner.h"
 #include "tc/Analysis/LikelySizes.h"
 #include "tc/Analysis/RegionText.h"
-#include "tc/Autotune/Database.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Disabled.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Measure/Choose.h"
+#include "tc/Measure/Database.h"
+#include "tc/Measure/TuneFile.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
 #include "tc/Support/Progress.h"
@@ -34,16 +34,12 @@
 using namespace mlir;
 using namespace tc;
 using namespace tc::autotune;
+using namespace tc::measure;
 
 namespace {
 
-// A schedule must take at most this share of the default's time to be worth a change; all else is noise.
-constexpr double kWorth = 0.97;
 // Of a region, for the progress bar: its schedules share it.
 constexpr uint64_t kRegionWork = 1000;
-// Seconds, and pairs of runs at least, for a candidate and for the second measurement of the best one.
-constexpr double kTrySeconds = 0.04, kVerifySeconds = 0.15;
-constexpr size_t kTryPairs = 3, kVerifyPairs = 11;
 // Of the time that kernels take to compile as probes, and shares of all time, for what comes after measuring.
 constexpr double kBuildMargin = 2, kLeastRest = 0.1, kMostRest = 0.6;
 
@@ -67,6 +63,11 @@ std::string describeChange(kernel::ScheduleAttr from, kernel::ScheduleAttr to) {
   return text;
 }
 
+/// About the database, or another file that the user names.
+llvm::Error databaseError(const std::string &sentence) {
+  return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), sentence);
+}
+
 bool isConstant(Value value) { return value.getDefiningOp<prim::ConstantOp>() != nullptr; }
 
 class Tuner {
@@ -87,15 +88,17 @@ private:
   llvm::Expected<Decision> decide(kernel::RegionOp region, const std::string &text);
   std::optional<Decision> lookup(kernel::RegionOp region, const std::string &key, std::string &whyNot) const;
   llvm::Expected<Decision> measure(kernel::RegionOp region, const std::string &key);
+  llvm::Expected<Decision> propose(kernel::RegionOp region, const std::string &key);
   std::string keyText(kernel::RegionOp region) const;
   /// Whether sizes can be given to all symbols of the region; if not, says why not.
   std::string whyUnknown(kernel::RegionOp region) const;
   int64_t evaluate(AffineExpr expr, kernel::RegionOp region) const;
-  OwningOpRef<ModuleOp> makeProbe(kernel::RegionOp region, kernel::ScheduleAttr schedule) const;
-  void bindTensors(kernel::RegionOp region, Tensors &tensors) const;
-  llvm::Expected<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
-                              ArrayRef<machine::MachineAttr> variants, const Tensors &tensors,
-                              const Runner *other = nullptr);
+  OwningOpRef<ModuleOp> makeProbe(kernel::RegionOp region, ArrayRef<kernel::ScheduleAttr> schedules) const;
+  /// What is measured, but for its schedules.
+  TuneKernel describeKernel(kernel::RegionOp region, const std::string &key) const;
+  std::optional<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
+                             ArrayRef<machine::MachineAttr> variants, const TuneKernel &what, const Tensors &tensors,
+                             std::string &error, const Runner *other = nullptr);
   /// Whether the rest of the compile needs the time that is left.
   bool isTimeOver() const;
   bool isForGpus() const { return options.limits.has_value(); }
@@ -245,7 +248,8 @@ std::string Tuner::keyText(kernel::RegionOp region) const {
   return text;
 }
 
-OwningOpRef<ModuleOp> Tuner::makeProbe(kernel::RegionOp region, kernel::ScheduleAttr schedule) const {
+/// A module with a function for each schedule.
+OwningOpRef<ModuleOp> Tuner::makeProbe(kernel::RegionOp region, ArrayRef<kernel::ScheduleAttr> schedules) const {
   OwningOpRef<ModuleOp> probe = ModuleOp::create(region.getLoc());
   SmallVector<Type> types;
   for (Value input : region.getInputs())
@@ -255,22 +259,26 @@ OwningOpRef<ModuleOp> Tuner::makeProbe(kernel::RegionOp region, kernel::Schedule
   // An input that nothing reads gives each other symbol its size.
   for (int64_t symbol : findUnbound(region))
     types.push_back(prim::makeType(builder.getF32Type(), {builder.getAffineSymbolExpr(unsigned(symbol))}));
-  auto function =
-      func::FuncOp::create(builder, region.getLoc(), "main", builder.getFunctionType(types, region.getResultTypes()));
   ArrayAttr symbols = symbolsOf(region);
-  function->setAttr(prim::kSymbolsAttr, symbols ? symbols : builder.getArrayAttr({}));
-  Block *block = function.addEntryBlock();
-  builder.setInsertionPointToEnd(block);
-  IRMapping mapping;
-  SmallVector<Value> inputs;
-  unsigned argument = 0;
-  for (Value input : region.getInputs())
-    inputs.push_back(isConstant(input) ? builder.clone(*input.getDefiningOp())->getResult(0)
-                                       : Value(block->getArgument(argument++)));
-  auto copy = cast<kernel::RegionOp>(builder.clone(*region));
-  copy->setOperands(inputs);
-  copy.setScheduleAttr(schedule);
-  func::ReturnOp::create(builder, region.getLoc(), copy.getOutputs());
+  for (auto [number, schedule] : llvm::enumerate(schedules)) {
+    builder.setInsertionPointToEnd(probe->getBody());
+    const std::string name = number ? "schedule" + std::to_string(number) : "main";
+    auto function =
+        func::FuncOp::create(builder, region.getLoc(), name, builder.getFunctionType(types, region.getResultTypes()));
+    function->setAttr(prim::kSymbolsAttr, symbols ? symbols : builder.getArrayAttr({}));
+    Block *block = function.addEntryBlock();
+    builder.setInsertionPointToEnd(block);
+    IRMapping mapping;
+    SmallVector<Value> inputs;
+    unsigned argument = 0;
+    for (Value input : region.getInputs())
+      inputs.push_back(isConstant(input) ? builder.clone(*input.getDefiningOp())->getResult(0)
+                                         : Value(block->getArgument(argument++)));
+    auto copy = cast<kernel::RegionOp>(builder.clone(*region));
+    copy->setOperands(inputs);
+    copy.setScheduleAttr(schedule);
+    func::ReturnOp::create(builder, region.getLoc(), copy.getOutputs());
+  }
   return probe;
 }
 
@@ -278,36 +286,48 @@ Elements elementsOf(Type type) {
   return type.isF32() ? Elements::F32 : type.isF16() ? Elements::F16 : type.isBF16() ? Elements::BF16 : Elements::Other;
 }
 
-void Tuner::bindTensors(kernel::RegionOp region, Tensors &tensors) const {
-  auto shapeOf = [&](Value value) {
-    std::vector<int64_t> shape;
-    for (AffineExpr size : prim::getSizes(value))
-      shape.push_back(evaluate(size, region));
-    return shape;
-  };
+TuneKernel Tuner::describeKernel(kernel::RegionOp region, const std::string &key) const {
+  TuneKernel kernel;
+  kernel.key = key;
+  kernel.what = describe(region);
+  kernel.nodes = host::joinNodeNames(region);
+  kernel.sizes = describeLikely(region);
+  kernel.onGpu = isForGpus();
   auto bytesOf = [&](Value value) { return uint64_t(evaluate(host::getSizeBytes(value.getType()), region)); };
-  for (Value input : region.getInputs())
-    if (!isConstant(input))
-      tensors.addInput(shapeOf(input), bytesOf(input), elementsOf(getElementTypeOrSelf(input)));
+  auto tensorOf = [&](Value value) {
+    TuneTensor tensor;
+    for (AffineExpr size : prim::getSizes(value))
+      tensor.shape.push_back(evaluate(size, region));
+    tensor.bytes = bytesOf(value);
+    tensor.elements = elementsOf(getElementTypeOrSelf(value));
+    return tensor;
+  };
+  for (Value input : region.getInputs()) {
+    if (isConstant(input))
+      kernel.weightBytes += bytesOf(input);
+    else
+      kernel.inputs.push_back(tensorOf(input));
+  }
   for (int64_t symbol : findUnbound(region)) {
     const int64_t size = findSize(region, symbol).value_or(1);
-    tensors.addInput({size}, 4 * uint64_t(size), Elements::F32);
+    kernel.inputs.push_back({{size}, 4 * uint64_t(size), Elements::F32});
   }
   for (Value output : region.getOutputs())
-    tensors.addOutput(shapeOf(output), bytesOf(output), elementsOf(getElementTypeOrSelf(output)));
+    kernel.outputs.push_back(tensorOf(output));
+  return kernel;
 }
 
-llvm::Expected<Runner> Tuner::open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
-                                   ArrayRef<machine::MachineAttr> variants, const Tensors &tensors,
-                                   const Runner *other) {
+std::optional<Runner> Tuner::open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
+                                  ArrayRef<machine::MachineAttr> variants, const TuneKernel &what,
+                                  const Tensors &tensors, std::string &error, const Runner *other) {
   OwningOpRef<ModuleOp> probe = makeProbe(region, schedule);
   llvm::Expected<std::string> artifact = build(*probe, variants, /*mayDrop=*/other != nullptr);
-  if (!artifact)
-    return artifact.takeError();
+  if (!artifact) {
+    error = llvm::toString(artifact.takeError());
+    return std::nullopt;
+  }
   RunnerOptions how;
-  for (Value input : region.getInputs())
-    if (isConstant(input))
-      how.weightBytes += uint64_t(evaluate(host::getSizeBytes(input.getType()), region));
+  how.weightBytes = what.weightBytes;
   how.onGpu = isForGpus();
   if (how.onGpu) { // all GPUs share one variant, and its program is no work for threads
     how.gpuCacheBytes = uint64_t(machine.cacheBytes.front());
@@ -315,7 +335,7 @@ llvm::Expected<Runner> Tuner::open(kernel::RegionOp region, kernel::ScheduleAttr
     how.variant = variants.size() == 1 ? variants.front().getName().str() : "";
     how.threads = machine.threads;
   }
-  return Runner::open(*artifact, how, tensors, other);
+  return Runner::open(*artifact, how, tensors, error, other);
 }
 
 SmallVector<machine::MachineAttr> Tuner::possibleVariants() const {
@@ -327,14 +347,10 @@ SmallVector<machine::MachineAttr> Tuner::possibleVariants() const {
 
 /// As the runtime chooses among cubins (tcrt_section_t::arch).
 machine::MachineAttr Tuner::findChip() const {
-  const unsigned version = machine.gpuVersion;
   machine::GpuAttr best;
-  for (machine::GpuAttr gpu : options.gpus) {
-    const unsigned arch = gpu.getArch(), own = arch / 10;
-    const bool runs = arch % 10 == 1 ? own == version : own / 10 == version / 10 && own <= version;
-    if (runs && (!best || best.getArch() < arch))
+  for (machine::GpuAttr gpu : options.gpus)
+    if (runsOn(machine.gpuVersion, gpu.getArch()) && (!best || best.getArch() < gpu.getArch()))
       best = gpu;
-  }
   return best;
 }
 
@@ -347,8 +363,7 @@ SmallVector<kernel::ScheduleAttr> Tuner::getCandidates(kernel::RegionOp region, 
 std::optional<Tuner::Decision> Tuner::lookup(kernel::RegionOp region, const std::string &key,
                                              std::string &whyNot) const {
   for (machine::MachineAttr possible : possibleVariants()) {
-    const StringRef variant = possible.getName();
-    const Record *record = database.find(key, records, variant.str());
+    const Record *record = database.find(key, records, possible.getName().str());
     if (!record)
       continue;
     if (record->generators != codegen::kGeneratorsVersion) {
@@ -364,14 +379,11 @@ std::optional<Tuner::Decision> Tuner::lookup(kernel::RegionOp region, const std:
     Decision decision;
     decision.outcome.us = record->us;
     decision.outcome.defaultUs = record->defaultUs;
-    if (found == candidates.begin()) {
-      decision.outcome.text =
-          llvm::formatv("recorded: the default is the fastest schedule, {0:f1} us ({1})", record->us, variant);
-    } else {
+    const bool isFirst = found == candidates.begin();
+    if (!isFirst)
       decision.schedule = *found;
-      decision.outcome.text = llvm::formatv("recorded: {0:f1} us instead of {1:f1} us ({2}): {3}", record->us,
-                                            record->defaultUs, variant, describeChange(candidates.front(), *found));
-    }
+    decision.outcome.text = describeRecord(record->us, record->defaultUs, possible.getName().str(),
+                                           isFirst ? "" : describeChange(candidates.front(), *found));
     return decision;
   }
   return std::nullopt;
@@ -392,20 +404,26 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   const SmallVector<machine::MachineAttr> possible = possibleVariants();
   if (llvm::all_of(possible, [&](machine::MachineAttr variant) { return getCandidates(region, variant).size() < 2; }))
     return Decision();
+  const TuneKernel what = describeKernel(region, key);
   Tensors tensors;
-  bindTensors(region, tensors);
+  if (!what.makeTensors(tensors)) {
+    Decision decision;
+    decision.outcome.text = "not tuned: this machine has too little memory for its tensors";
+    return decision;
+  }
   kernel::ScheduleAttr first = getCandidates(region, possible.front()).front();
   // With all variants: which one runs is the runtime's choice. Of chips it is known.
   SmallVector<machine::MachineAttr> all(options.cpus.begin(), options.cpus.end());
   if (isForGpus())
     all = {findChip()};
   const Clock::time_point buildStart = Clock::now();
-  llvm::Expected<Runner> byDefault = open(region, first, all, tensors);
+  std::string error;
+  std::optional<Runner> byDefault = open(region, first, all, what, tensors, error);
   buildSeconds += std::chrono::duration<double>(Clock::now() - buildStart).count();
   ++built;
   if (!byDefault) {
     Decision decision;
-    lastFailure = llvm::toString(byDefault.takeError());
+    lastFailure = error;
     decision.outcome.text = "not tuned: it cannot be measured alone: " + lastFailure;
     return decision;
   }
@@ -416,102 +434,130 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     return llvm::createStringError("the runtime took a variant that was not made: " + variant);
   const std::string where = isForGpus() ? variant : variant + ", " + std::to_string(machine.threads) + " threads";
   SmallVector<kernel::ScheduleAttr> candidates = getCandidates(region, *taken);
-  std::string nodes = host::joinNodeNames(region);
-  kernel::ScheduleAttr best;
-  std::optional<Runner> ofBest;
-  Comparison comparison = {};
-  double bestRatio = kWorth, defaultSeconds = 0;
-  auto showProgress = [&](size_t number) {
+  Contest contest;
+  contest.count = candidates.size();
+  contest.open = [&](size_t number, std::string &why) {
+    return open(region, candidates[number], *taken, what, tensors, why, &*byDefault);
+  };
+  contest.tell = [&](size_t number, const char *verb, const std::string &text) {
+    if (log::isEnabled("tuning"))
+      log::write("tuning", std::string(verb) + " " + what.nodes + ": " + text + ": " + textOf(candidates[number]));
+  };
+  contest.begin = [&](size_t number, double bestUs) {
+    if (isTimeOver())
+      return false;
     std::string text = "schedule " + std::to_string(number + 1) + " of " + std::to_string(candidates.size());
-    if (defaultSeconds)
-      text += llvm::formatv(", best {0:f1} us", 1e6 * defaultSeconds * (best ? bestRatio : 1)).str();
-    text += ": " + nodes;
-    progress::setDetail(text);
+    if (bestUs)
+      text += llvm::formatv(", best {0:f1} us", bestUs).str();
+    progress::setDetail(text + ": " + what.nodes);
     const uint64_t work = kRegionWork * number / candidates.size();
     progress::advance(work - std::exchange(workShown, work));
+    return true;
   };
-  size_t tried = 1;
-  for (; tried < candidates.size() && !isTimeOver(); ++tried) {
-    kernel::ScheduleAttr candidate = candidates[tried];
-    showProgress(tried);
-    llvm::Expected<Runner> runner = open(region, candidate, *taken, tensors, &*byDefault);
-    if (!runner) {
-      if (log::isEnabled("tuning"))
-        log::write("tuning",
-                   "not measured " + nodes + ": " + llvm::toString(runner.takeError()) + ": " + textOf(candidate));
-      else
-        llvm::consumeError(runner.takeError());
-      continue;
-    }
-    // Tests of generators for GPUs need one, and most machines that run tests have none.
-    if (const double difference = isForGpus() ? runner->differFrom(*byDefault, tensors) : 0; difference > 1) {
-      if (log::isEnabled("tuning"))
-        log::write("tuning", llvm::formatv("not measured {0}: its numbers differ from the default's by {1:e1} of what "
-                                           "rounding explains: {2}",
-                                           nodes, difference, textOf(candidate))
-                                 .str());
-      if (!byDefault->getFailure().empty())
-        break;
-      continue;
-    }
-    comparison = compare(*byDefault, *runner, kTrySeconds, kTryPairs);
-    if (!byDefault->getFailure().empty())
-      break;
-    defaultSeconds = defaultSeconds ? std::min(defaultSeconds, comparison.leastA) : comparison.leastA;
-    if (log::isEnabled("tuning"))
-      log::write("tuning", llvm::formatv("measured {0}: {1:f1} us, default {2:f1} us: {3}", nodes,
-                                         comparison.leastB * 1e6, comparison.leastA * 1e6, textOf(candidate))
-                               .str());
-    if (comparison.leastRatio >= bestRatio)
-      continue;
-    bestRatio = comparison.leastRatio;
-    best = candidate;
-    ofBest = std::move(*runner);
-  }
+  const Choice choice = choose(*byDefault, tensors, contest);
   progress::setDetail("");
   Decision decision;
-  decision.outcome.us = decision.outcome.defaultUs = defaultSeconds * 1e6;
-  if (best && byDefault->getFailure().empty()) {
-    comparison = compare(*byDefault, *ofBest, kVerifySeconds, kVerifyPairs);
-    if (comparison.leastRatio < kWorth && comparison.medianRatio < kWorth && comparison.fifthRatio < 1) {
-      decision.schedule = best;
-      decision.outcome.us = comparison.leastB * 1e6;
-      decision.outcome.defaultUs = comparison.leastA * 1e6;
-    }
-  }
-  // After a fault no kernel runs, as good as it may be.
-  if (!byDefault->getFailure().empty()) {
-    lost = "a kernel stopped the " + std::string(isForGpus() ? "GPU" : "run") + ": " + byDefault->getFailure();
-    decision = Decision();
+  if (!choice.failure.empty()) {
+    lost = describeLoss(choice.failure, isForGpus());
     decision.outcome.text = "not tuned: " + lost;
     return decision;
   }
-  if (decision.schedule)
-    decision.outcome.text = llvm::formatv("measured: {0:f1} us instead of {1:f1} us ({2}): {3}", decision.outcome.us,
-                                          decision.outcome.defaultUs, where, describeChange(first, best));
-  else if (tried < candidates.size())
+  decision.outcome.us = choice.us;
+  decision.outcome.defaultUs = choice.defaultUs;
+  if (choice.best)
+    decision.schedule = candidates[choice.best];
+  if (!choice.best && choice.tried < candidates.size())
     decision.outcome.text = llvm::formatv("not tuned: {0} left time to measure {1} of its {2} schedules alone",
-                                          options.endReason, tried, candidates.size());
+                                          options.endReason, choice.tried, candidates.size());
   else
-    decision.outcome.text = llvm::formatv("measured: the default is the fastest of {0} schedules, {1:f1} us ({2})",
-                                          candidates.size(), decision.outcome.us, where);
+    decision.outcome.text =
+        describeChoice(choice, candidates.size(), where, describeChange(first, candidates[choice.best]));
   if (decision.outcome.defaultUs)
-    decision.outcome.text += describeLikely(region);
+    decision.outcome.text += what.sizes;
   // A part of the schedules says nothing to other compiles.
-  if (!options.database.empty() && tried == candidates.size()) {
+  if (!options.database.empty() && choice.tried == candidates.size()) {
     Record record;
     record.kernel = key;
     record.machine = machine.name;
     record.variant = variant;
-    record.what = describe(region);
+    record.what = what.what;
     record.schedule = textOf(decision.schedule ? decision.schedule : first);
     record.defaultSchedule = textOf(first);
     record.us = decision.outcome.us;
     record.defaultUs = decision.outcome.defaultUs;
     record.generators = codegen::kGeneratorsVersion;
-    if (llvm::Error error = Database::addToFile(options.database, machine, std::move(record)))
-      return std::move(error);
+    if (std::string problem = Database::addToFile(options.database, machine, std::move(record)); !problem.empty())
+      return databaseError(problem);
   }
+  return decision;
+}
+
+/// Adds the region to the file of candidates: all schedules that it may have in a variant that is compiled.
+llvm::Expected<Tuner::Decision> Tuner::propose(kernel::RegionOp region, const std::string &key) {
+  Decision decision;
+  const SmallVector<machine::MachineAttr> possible = possibleVariants();
+  TuneKernel kernel = describeKernel(region, key);
+  SmallVector<kernel::ScheduleAttr> schedules;
+  for (machine::MachineAttr variant : possible) {
+    const SmallVector<kernel::ScheduleAttr> candidates = getCandidates(region, variant);
+    if (candidates.empty())
+      continue;
+    TuneVariant &choices = kernel.variants.emplace_back();
+    choices.name = variant.getName().str();
+    if (auto gpu = dyn_cast<machine::GpuAttr>(variant))
+      choices.arch = gpu.getArch();
+    for (auto [i, schedule] : llvm::enumerate(candidates)) {
+      const size_t number = llvm::find(schedules, schedule) - schedules.begin();
+      if (number == schedules.size() && (i > 0 || schedules.empty()))
+        schedules.push_back(schedule);
+      // What all are compared with is the choice for the best variant, in the others, too.
+      choices.schedules.push_back(i > 0 ? uint32_t(number) : 0);
+    }
+  }
+  if (schedules.size() < 2)
+    return decision;
+  const SmallVector<machine::MachineAttr> all =
+      isForGpus() ? possible : SmallVector<machine::MachineAttr>(options.cpus.begin(), options.cpus.end());
+  llvm::Expected<std::string> artifact = build(*makeProbe(region, schedules), all, /*mayDrop=*/true);
+  if (!artifact) {
+    llvm::consumeError(artifact.takeError());
+    // Which of them has no code is known only of each alone.
+    SmallVector<kernel::ScheduleAttr> kept = {schedules.front()};
+    SmallVector<uint32_t> numbers(schedules.size(), 0); // 0: left out
+    for (size_t number = 1; number < schedules.size(); ++number) {
+      llvm::Expected<std::string> alone = build(*makeProbe(region, schedules[number]), all, /*mayDrop=*/true);
+      if (alone) {
+        numbers[number] = uint32_t(kept.size());
+        kept.push_back(schedules[number]);
+        continue;
+      }
+      const std::string why = llvm::toString(alone.takeError());
+      if (log::isEnabled("tuning"))
+        log::write("tuning", "left out " + kernel.nodes + ": " + why + ": " + textOf(schedules[number]));
+    }
+    for (TuneVariant &variant : kernel.variants) {
+      std::vector<uint32_t> left = {0};
+      for (uint32_t number : llvm::drop_begin(variant.schedules))
+        if (numbers[number])
+          left.push_back(numbers[number]);
+      variant.schedules = std::move(left);
+    }
+    schedules = std::move(kept);
+    artifact = build(*makeProbe(region, schedules), all, /*mayDrop=*/false);
+  }
+  if (!artifact) {
+    decision.outcome.text = "not tuned: it cannot be measured alone: " + llvm::toString(artifact.takeError());
+    return decision;
+  }
+  if (schedules.size() < 2) {
+    decision.outcome.text = "not tuned: none of its other schedules has code";
+    return decision;
+  }
+  for (kernel::ScheduleAttr schedule : schedules)
+    kernel.schedules.push_back({textOf(schedule), describeChange(schedules.front(), schedule)});
+  decision.outcome.text = llvm::formatv("proposed: {0} schedules, for tc-run --tune", schedules.size()).str();
+  if (std::string problem = options.candidates->add(std::move(kernel), *artifact); !problem.empty())
+    return databaseError(problem);
   return decision;
 }
 
@@ -521,7 +567,7 @@ llvm::Expected<Tuner::Decision> Tuner::decide(kernel::RegionOp region, const std
   std::string whyNot;
   if (std::optional<Decision> recorded = lookup(region, key, whyNot))
     return *recorded;
-  if (!options.measure) {
+  if (!options.measure && !options.candidates) {
     if (!whyNot.empty())
       decision.outcome.text = "not tuned: " + whyNot;
     return decision;
@@ -538,7 +584,7 @@ llvm::Expected<Tuner::Decision> Tuner::decide(kernel::RegionOp region, const std
     decision.outcome.text = "not tuned: " + options.endReason + " left no time to measure it";
     return decision;
   }
-  return measure(region, key);
+  return options.candidates ? propose(region, key) : measure(region, key);
 }
 
 llvm::Error Tuner::chooseRecords(std::vector<std::string> &notes) {
@@ -580,13 +626,14 @@ llvm::Expected<TuneReport> Tuner::run() {
   if (isForGpus() && options.measure && !findChip())
     return llvm::createStringError("the artifact has no code for " + machine.model + "; add --gpu " + machine.cpu);
   if (!options.database.empty()) {
-    llvm::Expected<Database> read = Database::read(options.database, /*mayLack=*/options.measure);
+    std::string problem;
+    std::optional<Database> read = Database::read(options.database, /*mayLack=*/options.measure, problem);
     if (!read)
-      return read.takeError();
+      return databaseError(problem);
     database = std::move(*read);
     if (options.measure) // what cannot be written is found out before anything is measured
-      if (llvm::Error error = Database::addToFile(options.database, machine, std::nullopt))
-        return std::move(error);
+      if (problem = Database::addToFile(options.database, machine, std::nullopt); !problem.empty())
+        return databaseError(problem);
     if (llvm::Error error = chooseRecords(report.notes))
       return std::move(error);
   }

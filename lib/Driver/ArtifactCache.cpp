@@ -7,10 +7,10 @@
 #include "ArtifactCache.h"
 
 #include "SummaryText.h"
-#include "tc/Autotune/Database.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Format/Error.h"
 #include "tc/Format/File.h"
+#include "tc/Measure/Machine.h"
 #include "tc/Support/BlobStore.h"
 #include "tc/Support/Logging.h"
 #include "tc/Support/Threads.h"
@@ -80,6 +80,7 @@ std::string findWhyNot(const CompileRequest &request) {
                                                       {"--print-ir-after", !request.printIrAfter.empty()},
                                                       {"--quantized-model", !request.quantizedModel.empty()},
                                                       {"--chosen-precision", !request.chosenPrecision.empty()},
+                                                      {"--tuning-candidates", !request.tuningCandidates.empty()},
                                                       {"no -o", request.output.empty()}};
   for (auto [option, given] : lookInside)
     if (given)
@@ -105,8 +106,8 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, disabled, stopAfter,
-               mode, tuningDb, tuningMachine, tuningThreads, precision, nodePrecisions, quantize, calibrate,
-               calibrateMethod, quantizeExclude, quantizeBudget, quantizedModel, chosenPrecision, compileTo,
+               mode, tuningDb, tuningCandidates, tuningMachine, tuningThreads, precision, nodePrecisions, quantize,
+               calibrate, calibrateMethod, quantizeExclude, quantizeBudget, quantizedModel, chosenPrecision, compileTo,
                stopAtPhase, explain, explainFile, debugDir, logs, depFile, configFile, printIrAfter, fullGraph, verify,
                externalWeights, allowLibs, checkBounds, allowHostOps, verbose, quiet, jobs, refit, isRefitRead,
                maxMemory, maxMemoryBytes, maxTime, maxSeconds, cacheDir, cacheSizeBytes, commandLine, executable] =
@@ -154,7 +155,7 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
   }
   const bool usesTuning = StringRef(mode).starts_with("max-autotune") || !tuningDb.empty();
   if (usesTuning) {
-    const std::string machine = tuningMachine.empty() ? autotune::describeMachine(tuningThreads).name : tuningMachine;
+    const std::string machine = tuningMachine.empty() ? measure::describeMachine(tuningThreads).name : tuningMachine;
     builder.add("machine", machine).add("threads", tuningThreads);
     const std::string database = request.getTuningDatabase();
     // What is found by measuring depends on the time for it.
@@ -171,10 +172,9 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
     if (target::TargetBackend *backend = target::lookupBackend(machine::getDevice(*target)))
       builder.add("tools", backend->describeTools());
     if (usesTuning && machine::getDevice(*target) == machine::DeviceKind::Cuda) {
-      llvm::Expected<autotune::Machine> gpu = autotune::describeGpu();
+      std::string why;
+      std::optional<measure::Machine> gpu = measure::describeGpu(why);
       builder.add("tuned on", gpu ? gpu->name : "");
-      if (!gpu)
-        llvm::consumeError(gpu.takeError());
     }
   }
   return builder.finish();

@@ -158,10 +158,26 @@ static std::string findPrecisionError(const CompileRequest &request) {
   return findReplaced(request, "--chosen-precision", request.chosenPrecision);
 }
 
+/// What is wrong with --tuning-candidates.
+std::string Compiler::findCandidatesError() const {
+  if (request.tuningCandidates.empty())
+    return "";
+  const std::string option = "--tuning-candidates";
+  if (measures())
+    return option + " leaves measuring to tc-run --tune, and --mode " + request.mode +
+           " measures here; leave one of them out";
+  if (llvm::all_of(targets, [](machine::TargetKind target) { return target == machine::TargetKind::Reference; }))
+    return option + " writes schedules, and --target reference has none; add another target, or leave the option out";
+  if (request.stopAtPhase && request.compileTo < Phase::Schedule)
+    return option + " writes what phase schedule may choose; give no earlier --compile-to";
+  return findReplaced(request, option, request.tuningCandidates);
+}
+
 /// Says what cannot be done before anything is done.
 int Compiler::checkRequest(MLIRContext *context) {
   auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
-  if (request.output.empty() && !request.explain && !(request.stopAtPhase && request.compileTo == Phase::Artifact))
+  if (request.output.empty() && !request.explain && request.tuningCandidates.empty() &&
+      !(request.stopAtPhase && request.compileTo == Phase::Artifact))
     return wrong("no output file is given; add -o OUT");
   if (request.output == "-" && !(request.stopAtPhase && request.compileTo < Phase::Artifact))
     return wrong("-o -: an artifact is a file, which runs map; give -o OUT, or a module with --compile-to");
@@ -174,6 +190,8 @@ int Compiler::checkRequest(MLIRContext *context) {
       llvm::all_of(targets, [](machine::TargetKind target) { return target == machine::TargetKind::Reference; }))
     return wrong((measures() ? "--mode " + request.mode : std::string("--tuning-db")) +
                  " chooses schedules, and --target reference has none; add another target, or leave the option out");
+  if (std::string sentence = findCandidatesError(); !sentence.empty())
+    return wrong(sentence);
   if (request.tuningThreads && !measures() && request.tuningDb.empty())
     return wrong("--tuning-threads belongs to --mode max-autotune or --tuning-db");
   if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
@@ -239,7 +257,9 @@ int Compiler::checkStart(Phase from, Phase last) {
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
-  const std::pair<StringRef, bool> ofFuse[] = {{"--mode", measures()}, {"--tuning-db", !request.tuningDb.empty()}};
+  const std::pair<StringRef, bool> ofFuse[] = {{"--mode", measures()},
+                                               {"--tuning-db", !request.tuningDb.empty()},
+                                               {"--tuning-candidates", !request.tuningCandidates.empty()}};
   for (auto [option, given] : ofFuse)
     if (given && from > Phase::Fuse)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase fuse or before");

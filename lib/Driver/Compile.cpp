@@ -233,7 +233,7 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
                ? fail(kWrongUse, failures.front().second)
                : failedPasses("the import failed");
   Phase last = request.compileTo;
-  if (explainsOnly())
+  if (endsAtSchedule())
     last = Phase::Schedule;
   if (int code = checkStart(from, last))
     return code;
@@ -499,7 +499,7 @@ int Compiler::compile() {
   for (const std::string &path : request.customOps)
     llvm::consumeError(readCustomOperators(path, sizes.customOperators)); // the request was checked
   // Beside all else: a model of a gigabyte takes half a second. What is no file is read once.
-  if (jobs > 1 && request.compileTo == Phase::Artifact && !explainsOnly() &&
+  if (jobs > 1 && request.compileTo == Phase::Artifact && !endsAtSchedule() &&
       llvm::sys::fs::is_regular_file(request.model))
     hashing = Thread::start([this] { modelHash = hashModel(request.model); });
   std::optional<MappedFiles> mapped(std::in_place);
@@ -539,7 +539,9 @@ int Compiler::compile() {
   SmallVector<OwningOpRef<ModuleOp>> modules;
   modules.push_back(std::move(*module));
   int code = runPhases(modules, from, isMlir);
-  if (code == kDone && !explainsOnly()) {
+  if (code == kDone)
+    code = finishCandidates();
+  if (code == kDone && !endsAtSchedule()) {
     if (request.compileTo != Phase::Artifact)
       code = writeModule(*modules.front());
     else

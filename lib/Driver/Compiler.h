@@ -23,6 +23,7 @@
 #include "tc/Driver/Assemble.h"
 #include "tc/Driver/Compile.h"
 #include "tc/Driver/Reproducer.h"
+#include "tc/Measure/TuneFile.h"
 #include "tc/Support/Progress.h"
 #include "tc/Support/ToolText.h"
 
@@ -64,6 +65,7 @@ private:
   int checkRequest(mlir::MLIRContext *context);
   int checkMachines(mlir::MLIRContext *context);
   int checkStart(Phase from, Phase last);
+  std::string findCandidatesError() const;
   void warnOfIdleOptions();
   bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
   void setTarget(machine::TargetKind target);
@@ -73,12 +75,15 @@ private:
   /// Whether --mode asks for measurements.
   bool measures() const { return llvm::StringRef(request.mode).starts_with("max-autotune"); }
   /// Whether nothing is compiled: --explain without a file to write.
-  bool explainsOnly() const { return request.explain && request.output.empty() && !request.stopAtPhase; }
+  bool explainsOnly() const { return request.explain && request.tuningCandidates.empty() && endsAtSchedule(); }
+  /// Whether nothing is made of the schedules: no file is to be written but of candidates, or what explains.
+  bool endsAtSchedule() const { return request.output.empty() && !request.stopAtPhase; }
   /// Whether phase schedule measures, for this target.
   bool tunes(machine::TargetKind target) const {
     return measures() && target != machine::TargetKind::Reference && !explainsOnly();
   }
   int tune(mlir::ModuleOp module);
+  int finishCandidates();
   llvm::Expected<std::string> buildProbe(mlir::ModuleOp probe, Phase from, llvm::ArrayRef<std::string> variants,
                                          bool refusesSpills = false);
   int keepModule(Phase phase, mlir::ModuleOp module);
@@ -148,12 +153,13 @@ private:
   double stepSeconds = 0; ///< of the last phase
   Phase current = Phase::Import;
   double shareDone = 0, shareOfAll = kShares[unsigned(Phase::Import)]; ///< of the progress bar
-  bool isTuned = false;      ///< kernels have other schedules than the generators' first choices
-  double seconds = 0;        ///< from the start to the end of the last phase
-  llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
-  std::mutex printedMutex;   ///< passes run in parallel
-  std::string tuned;         ///< what measuring gained and cost, a line for each target
-  std::string modelHash;     ///< of hashModel
+  bool isTuned = false;                          ///< kernels have other schedules than the generators' first choices
+  double seconds = 0;                            ///< from the start to the end of the last phase
+  llvm::StringSet<> printed;                     ///< passes of --print-ir-after that ran
+  std::mutex printedMutex;                       ///< passes run in parallel
+  std::optional<measure::TuneWriter> candidates; ///< of --tuning-candidates
+  std::string tuned;                             ///< what measuring gained and cost, a line for each target
+  std::string modelHash;                         ///< of hashModel
   std::unique_ptr<Thread> hashing;
   std::string summary; ///< of the artifact that was written, without its time
 };

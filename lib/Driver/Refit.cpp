@@ -234,6 +234,7 @@ std::string tc::driver::readOptions(CompileRequest &request) {
       {"--custom-op", !request.customOps.empty()},
       {"--mode", request.mode != "default"},
       {"--tuning-db", !request.tuningDb.empty()},
+      {"--tuning-candidates", !request.tuningCandidates.empty()},
       {"--precision", request.precision != "f32" || !request.nodePrecisions.empty()},
       {"--quantize", !request.quantize.empty()},
       {"--check-bounds", request.checkBounds},

@@ -12,6 +12,7 @@
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Measure/Choose.h"
 #include "tc/Support/Logging.h"
 #include "tc/Target/Reference/Reference.h"
 
@@ -42,42 +43,27 @@ std::string CompileRequest::getTuningDatabase() const {
   return tuningDb.empty() && measures && !cacheDir.empty() ? cacheDir + "/tuning.json" : tuningDb;
 }
 
-/// In one line, what measuring gained, by the sum of all kernels that have a choice, and what it cost.
-static std::string describeTuning(const autotune::TuneReport &report, double seconds) {
-  size_t choices = 0, better = 0;
-  double us = 0, defaultUs = 0;
-  for (const autotune::Outcome &region : report.regions) {
-    choices += region.defaultUs > 0;
-    better += region.us < region.defaultUs;
-    us += region.us;
-    defaultUs += region.defaultUs;
-  }
-  const std::string cost = llvm::formatv("; tuning took {0:f1} s", seconds);
-  if (!choices)
-    return "no kernel was measured" + cost;
-  if (!better)
-    return llvm::formatv("the default schedules of {0} measured kernels are the fastest", choices).str() + cost;
-  return llvm::formatv("{0} of {1} measured kernels got a faster schedule: {2:f1} us in all instead of {3:f1} us, "
-                       "{4:f1} % less",
-                       better, choices, us, defaultUs, 100 * (1 - us / defaultUs))
-             .str() +
-         cost;
-}
-
 /// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
 int Compiler::tune(ModuleOp module) {
-  if (options.target == machine::TargetKind::Reference || explainsOnly() || (!measures() && request.tuningDb.empty()))
+  const bool proposes = !request.tuningCandidates.empty();
+  if (options.target == machine::TargetKind::Reference || explainsOnly() ||
+      (!measures() && !proposes && request.tuningDb.empty()))
     return kDone;
+  if (proposes && !candidates) {
+    candidates.emplace();
+    if (std::string problem = candidates->open(request.tuningCandidates); !problem.empty())
+      return fail(kWrongUse, problem);
+  }
   autotune::TuneOptions tuning;
   tuning.measure = measures();
+  tuning.candidates = candidates ? &*candidates : nullptr;
   if (isCuda(options.target)) {
     tuning.gpus = gpus;
     tuning.limits.emplace(module.getContext(), gpus, options.precision == "tf32",
                           llvm::to_vector(options.nodePrecisions));
-    llvm::Expected<autotune::Machine> gpu = autotune::describeGpu();
-    if (gpu) {
-      tuning.gpu = std::move(*gpu);
-    } else if (std::string why = llvm::toString(gpu.takeError()); measures()) {
+    std::string why;
+    tuning.gpu = measure::describeGpu(why);
+    if (!tuning.gpu && measures()) {
       const std::string sentence = "--mode " + request.mode + " measures GPU kernels on a GPU, and " + why;
       if (targets.size() == 1)
         return fail(kMachine, request.model + ": error: " + sentence +
@@ -130,10 +116,13 @@ int Compiler::tune(ModuleOp module) {
                 request.model + ": error: --mode " + request.mode + ": a kernel cannot be measured here: " + what);
   }
   isTuned |= getSchedules() != chosen;
+  measure::Gain gain;
+  for (const autotune::Outcome &region : report->regions)
+    gain.add(region.us, region.defaultUs);
   if (tuning.measure)
     tuned += (tuned.empty() ? "" : "\n") +
              (targets.size() > 1 ? "for " + machine::stringifyTargetKind(options.target).str() + ": " : "") +
-             describeTuning(*report, std::chrono::duration<double>(Clock::now() - tuneStart).count());
+             gain.describe(std::chrono::duration<double>(Clock::now() - tuneStart).count());
   for (const std::string &note : report->notes)
     fail(kDone, note);
   explanation.addTuning(report->regions);
@@ -141,12 +130,40 @@ int Compiler::tune(ModuleOp module) {
   StringRef left = "not tuned: ";
   size_t count =
       llvm::count_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
-  if (tuning.measure && count) {
+  if ((tuning.measure || candidates) && count) {
     auto first = llvm::find_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
-    warn("--mode " + request.mode + " leaves " + Twine(count) + " of " + Twine(report->regions.size()) +
-         " kernels with default schedules; of the first " + StringRef(first->text).substr(left.size()) +
-         (request.explain ? "" : "; --explain lists them"));
+    warn((candidates ? "--tuning-candidates" : "--mode " + request.mode) + " leaves " + Twine(count) + " of " +
+         Twine(report->regions.size()) + " kernels with default schedules; of the first " +
+         StringRef(first->text).substr(left.size()) + (request.explain ? "" : "; --explain lists them"));
   }
+  return kDone;
+}
+
+/// The file of --tuning-candidates, or why there is none.
+int Compiler::finishCandidates() {
+  if (!candidates)
+    return kDone;
+  const std::string &path = request.tuningCandidates;
+  const size_t kernels = candidates->countKernels(), schedules = candidates->countSchedules();
+  if (!kernels)
+    return fail(kDone, request.model + ": note: no kernel has schedules to choose from" +
+                           (request.tuningDb.empty() ? "" : " that lacks a record") +
+                           ", so that there is nothing to measure; " + path + " is not written");
+  measure::TuneIndex index;
+  index.model = llvm::sys::path::filename(request.model).str();
+  index.generators = codegen::kGeneratorsVersion;
+  for (machine::TargetKind target : targets) {
+    setTarget(target);
+    llvm::append_range(index.machines, options.variants);
+  }
+  if (std::string problem = candidates->finish(std::move(index)); !problem.empty())
+    return fail(kWrongUse, problem);
+  if (!request.quiet)
+    fail(kDone, path + ": " + describeSize(candidates->getBytes()) +
+                    llvm::formatv(", {0} schedules of {1} kernel{2}; where the model will run, tc-run {3} --tune "
+                                  "FILE.json measures them, for --tuning-db",
+                                  schedules, kernels, kernels == 1 ? "" : "s", path)
+                        .str());
   return kDone;
 }
 

@@ -23,6 +23,29 @@
 // DATABASE: "device": "cuda"
 // RECORDED: tuning: softmax: recorded: {{[0-9.]+}} us instead of {{[0-9.]+}} us (sm_90a): gpu.rows, block 32 instead of 128
 
+// The same without a compiler where the GPU is, and without a GPU where the compiler is.
+// RUN: tc-compile model.mlir --tuning-candidates model.tune --target cuda --logs tuning -q
+// RUN: tc-inspect model.tune | FileCheck %s --check-prefix=INSPECT
+// RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=time=threads tc-run model.tune --tune there.json | FileCheck %s --check-prefix=THERE
+// RUN: cmp there.json db.json
+// INSPECT: model.tune: tuning candidates of model.mlir: {{[0-9]+}} schedules of 3 kernels for sm_80, sm_90a
+// INSPECT: GPU  softmax: {{.*}} schedules at n = 128
+// THERE: softmax: measured: {{.*}}: gpu.rows, block 32 instead of 128 at n = 128
+// THERE: there.json: 2 of 3 measured kernels got a faster schedule: {{.*}}; tc-compile --tuning-db there.json --tuning-machine fake-gpu-1p-781486d4 takes them
+// RUN: tc-compile model.mlir --tuning-candidates both.tune --target cpu,cuda --cpu x86-64-v3 -q
+// RUN: env LD_LIBRARY_PATH=%fakecuda tc-run both.tune --tune both-there.json | FileCheck %s --check-prefix=BOTHTHERE
+// BOTHTHERE: (sm_90a)
+// BOTHTHERE: (x86-64-v3, {{[0-9]+}} threads)
+// BOTHTHERE: --tuning-machine {{.*}}t-{{.*}},fake-gpu-1p-781486d4 takes them
+// RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=devices=0 tc-run both.tune --tune cpu.json 2>&1 | FileCheck %s --check-prefix=NOTE
+// RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=devices=0 not tc-run model.tune --tune none.json 2>&1 | FileCheck %s --check-prefix=NOGPU
+// RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=sm=70 not tc-run model.tune --tune old.json 2>&1 | FileCheck %s --check-prefix=NOCHIP
+// RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=lose=cuStreamSynchronize:40:700 not tc-run model.tune --tune lost.json 2>&1 | FileCheck %s --check-prefix=LOSTTHERE
+// NOTE: both.tune: note: 3 kernels for GPUs are left alone, as this machine shows no NVIDIA GPU
+// NOGPU: model.tune: error: the candidates are for GPUs, and this machine shows no NVIDIA GPU
+// NOCHIP: model.tune: error: no kernel can be measured here: the file has no code for Fake GPU; write it with --gpu sm_70
+// LOSTTHERE: not tuned: a kernel stopped the GPU: {{.*}}the GPU is lost to this process
+
 // Without a GPU nothing can be measured; CPU kernels can.
 // RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=devices=0 not tc-compile model.mlir -o none.bin --target cuda --mode max-autotune 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=devices=0 tc-compile model.mlir -o both.bin --target cpu,cuda --cpu x86-64-v3 --mode max-autotune --tuning-db both.json 2>&1 | FileCheck %s --check-prefix=BOTH

@@ -16,7 +16,6 @@
 
 #include "Frontend/TorchScript/Syntax.h"
 
-#include "tc/Autotune/Database.h"
 #include "tc/Conversion/GraphToPrim/GraphTypes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Driver/Phases.h"
@@ -25,6 +24,7 @@
 #include "tc/Frontend/ExportedProgram.h"
 #include "tc/Frontend/ONNX.h"
 #include "tc/Frontend/TorchScript.h"
+#include "tc/Measure/Database.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -548,7 +548,10 @@ const std::map<std::string, Target> targets = {
         return judge(tc::readCustomOperators(path, operators), why);
       }}},
     {"tuning-db", {mutateJsonText, [](const std::string &, const std::string &path, std::string &why) {
-                     return judge(tc::autotune::Database::read(path, /*mayLack=*/false).takeError(), why);
+                     std::string error;
+                     if (tc::measure::Database::read(path, /*mayLack=*/false, error))
+                       return judge(llvm::Error::success(), why);
+                     return judge(llvm::createStringError(error), why);
                    }}}};
 
 } // namespace

@@ -12,11 +12,14 @@
 #include "Zip.h"
 
 #include "tc/Format/Json.h"
+#include "tc/Format/Sha256.h"
 #include "tc/Frontend/Torch/Pickle.h"
+#include "tc/Measure/TuneFile.h"
 #include "tc/Run/Npz.h"
 #include "tc/Run/Pb.h"
 #include "tc/Support/ZipArchive.h"
 
+#include <cstring>
 #include <map>
 
 using namespace tc::fuzz;
@@ -294,6 +297,41 @@ const std::map<std::string, Target> targets = {
                                          TCRT_VALUE_OPTIONAL | TCRT_VALUE_SEQUENCE << 8,
                                          TCRT_VALUE_SEQUENCE | TCRT_VALUE_MAP << 8};
         return judge([&] { readPb(path, kinds[bytes.size() % 6]); }, why);
+      }}},
+    {"tune",
+     {[](std::string &bytes, const std::vector<std::string> &, Random &random) {
+        // The index, with its hash and the file's size made right; its offset is 16 bytes behind the start.
+        static const std::vector<std::string> words = {"null", "true", "{}",   "[]",     "\"\"",
+                                                       "-1",   "[0]",  "4096", "\"f16\""};
+        uint64_t offset = 0;
+        if (bytes.size() < 64 || pick(random, 8) == 0)
+          return mutateBytes(bytes, random);
+        std::memcpy(&offset, &bytes[16], sizeof offset);
+        std::string index = bytes.substr(std::min<uint64_t>(offset, bytes.size()));
+        pick(random, 4) ? mutateText(index, words, random) : mutateBytes(index, random);
+        bytes.resize(std::min<uint64_t>(offset, bytes.size()));
+        bytes += index;
+        const uint64_t size = bytes.size();
+        std::memcpy(&bytes[24], &size, sizeof size);
+        tcrt_sha256(index.data(), index.size(), reinterpret_cast<uint8_t *>(&bytes[32]));
+      },
+      [](const std::string &, const std::string &path, std::string &why) {
+        std::string error;
+        std::optional<tc::measure::TuneFile> file = tc::measure::TuneFile::open(path, error);
+        if (!file)
+          return judge([&] { throw Failure(1, error); }, why);
+        for (const tc::measure::TuneKernel &kernel : file->getIndex().kernels) {
+          tc::measure::Tensors tensors;
+          if (kernel.onGpu || !kernel.makeTensors(tensors))
+            continue;
+          tc::measure::RunnerOptions options;
+          options.isKept = true;
+          std::optional<tc::measure::Runner> first =
+              tc::measure::Runner::open(file->getArtifact(kernel), options, tensors, error);
+          for (uint32_t i = 0; first && i < kernel.schedules.size(); ++i)
+            tc::measure::Runner::openFunction(*first, i, tensors, error);
+        }
+        return Answer::Taken;
       }}},
     {"json",
      {[](std::string &text, const std::vector<std::string> &corpus, Random &random) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,pt,code,zip,pickle,npy,npz,pb,json,custom-op,tuning-db}.
+"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,pt,code,zip,pickle,npy,npz,pb,json,tune,custom-op,tuning-db}.
 
 usage: corpus.py BIN DIR
 
@@ -141,6 +141,11 @@ def main():
         sys.exit(manifest.stderr.decode())
     text = subprocess.run([os.path.join(binaries, "tc-inspect"), "--json", f"{folder}/digits.bin"], check=True, capture_output=True).stdout
     os.remove(f"{folder}/digits.bin")
+    tune = ["--tuning-candidates", f"{folder}/digits.tune", "--cpu", "x86-64-v3", "--dim", "batch=2", "-q"]
+    subprocess.run([os.path.join(binaries, "tc-compile"), os.path.join(ROOT, "models", "digits", "model.onnx"), *tune], check=True)
+    with open(f"{folder}/digits.tune", "rb") as f:
+        write(f"{folder}/tune", "digits.tune", f.read())
+    os.remove(f"{folder}/digits.tune")
     write(f"{folder}/json", "inspect.json", json.dumps(json.loads(text), indent=None).encode())
     write(f"{folder}/json", "odd.json", json.dumps([None, True, -1.5e300, "\u0000\ud7ff", {"a": [[], {}]}, 2**63, -(2**63)]).encode())
     for root, _, files in os.walk(os.path.join(ROOT, "examples", "custom-op")):

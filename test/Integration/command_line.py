@@ -390,6 +390,11 @@ USE = {
     "tuning_db_of_reference": ["--tuning-db", "model.onnx", "--target", "reference"],
     "tuning_machine_alone": ["--tuning-machine", "here"],
     "tuning_machine_and_mode": ["--tuning-machine", "here", "--tuning-db", "db.json", "--mode", "max-autotune"],
+    "candidates_and_mode": ["--tuning-candidates", "m.tune", "--mode", "max-autotune"],
+    "candidates_of_reference": ["--tuning-candidates", "m.tune", "--target", "reference"],
+    "candidates_of_an_early_phase": ["--tuning-candidates", "m.tune", "--compile-to=prim"],
+    "candidates_over_the_model": ["--tuning-candidates", "model.onnx"],
+    "candidates_in_no_folder": ["--tuning-candidates", "nowhere/m.tune"],
     "tuning_threads_alone": ["--tuning-threads", "2"],
     "tuning_db_is_a_model": ["--tuning-db", "model.onnx"],
     "tuning_db_not_there": ["--tuning-db", "db.json"],
@@ -558,6 +563,16 @@ def run_dim_nearly_known():
 @run_case
 def run_tune():
     return ["digits.bin", "--tune"]
+
+
+@run_case
+def run_tune_of_an_artifact():
+    return ["digits.bin", "--tune", "db.json"]
+
+
+@run_case
+def run_tune_with_inputs():
+    return ["digits.bin", "--tune", "db.json", "--inputs", "inputs.npz"]
 
 
 @run_case

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""--mode max-autotune and --tuning-db. Nothing here depends on what is fast: times are measured, but not looked at.
+"""--mode max-autotune and --tuning-db, --tuning-candidates and tc-run --tune. Nothing here depends on what is fast: times are
+measured, but not looked at.
 
 usage: tuning.py BIN
 """
 import json
+import hashlib
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -79,6 +82,9 @@ class Tools:
 
     def compile(self, model, output, *options):
         return run(f"{self.bin_dir}/tc-compile", model, "-o", output, *options)
+
+    def tune(self, candidates, db, *options):
+        return run(f"{self.bin_dir}/tc-run", candidates, "--tune", db, *options)
 
     def outputs(self, artifact, inputs):
         np.savez(self.path("in.npz"), **inputs)
@@ -205,7 +211,7 @@ def check_database(tools):
                   not os.path.exists(tuned) and read(other).decode() == bad, done.stderr)
     os.remove(other)
     done = tools.compile(model, tuned, "--tuning-db", other)
-    check("missing", done.returncode == 1 and "cannot read" in done.stderr, done.stderr)
+    check("missing", done.returncode == 1 and "cannot be read" in done.stderr, done.stderr)
     done = tools.compile(model, tuned, "--mode", "max-autotune", "--tuning-db", tools.path("no/such/folder.json"))
     check("no folder", done.returncode == 1, done.stderr)
 
@@ -257,6 +263,139 @@ def check_together(tools):
     check("together: no other files", [f for f in os.listdir(tools.folder) if f.startswith("together")] == ["together.json"])
 
 
+HEADER = "<8sIIQQ32s"  # magic, version, reserved, offset of the index, size of the file, SHA-256 of the index
+
+
+def index_of(candidates):
+    return json.loads(candidates[struct.unpack_from(HEADER, candidates)[3]:])
+
+
+def with_index(candidates, text):
+    """The file with another index, whose hash is right."""
+    magic, version, reserved, offset, _, _ = struct.unpack_from(HEADER, candidates)
+    head = struct.pack(HEADER, magic, version, reserved, offset, offset + len(text), hashlib.sha256(text).digest())
+    return head + candidates[len(head):offset] + text
+
+
+def check_elsewhere(tools):
+    """What tc-run measures of a file of candidates is what tc-compile would measure, and is used as if it had."""
+    model, candidates = tools.path("m.onnx"), tools.path("m.tune")
+    for name, nodes, inputs, constants, _ in models():
+        if name not in ("gemm", "chain", "attention", "rows", "integers"):
+            continue
+        save(model, nodes, inputs, TensorProto.FLOAT if name != "integers" else TensorProto.INT32, constants)
+        db, home = tools.path(f"{name}-there.json"), tools.path(f"{name}.json")
+        cpus = ("--jobs", "1") if name == "chain" else NATIVE  # several variants, of which the machine takes one
+        done = run(f"{tools.bin_dir}/tc-compile", model, "--tuning-candidates", candidates, *cpus)
+        check(f"{name}: candidates", done.returncode == 0 and re.search(r"m\.tune: [0-9.]+ .B, \d+ schedules of \d+ kernel", done.stderr), done.stderr)
+        kernels = {k["kernel"]: k for k in index_of(read(candidates))["kernels"]}
+        done = tools.tune(candidates, db)
+        check(f"{name}: measured there", done.returncode == 0 and done.stdout.count(": measured: ") == len(kernels), done.stdout + done.stderr)
+        with open(db) as f:
+            database = json.load(f)
+        if cpus == NATIVE:
+            with open(home) as f:
+                here = json.load(f)
+            check(f"{name}: one machine", database["machines"] == here["machines"], database["machines"])
+            known = [[(r["kernel"], r["machine"], r["variant"], r["what"], r["default"], r["generators"]) for r in d["records"]] for d in (database, here)]
+            check(f"{name}: the same kernels", known[0] == known[1], known)
+        for record in database["records"]:
+            kernel = kernels[record["kernel"]]
+            offered = [v for v in kernel["variants"] if v["name"] == record["variant"]][0]["schedules"]
+            check(f"{name}: a schedule of the file", record["schedule"] in [kernel["schedules"][i]["schedule"] for i in offered], record)
+        before = read(db)
+        for output, options in (("a.bin", ()), ("b.bin", ("--mode", "max-autotune"))):
+            done = tools.compile(model, tools.path(output), "--tuning-db", db, "--explain", *cpus, *options)
+            check(f"{name}: {output} takes it", done.returncode == 0 and "measured: " not in done.stdout and done.stdout.count("recorded: ") >= len(kernels),
+                  done.stdout + done.stderr)
+        check(f"{name}: as if it had been measured here", read(tools.path("a.bin")) == read(tools.path("b.bin")) and read(db) == before)
+        done = tools.tune(candidates, db, "--json", "-")
+        report = json.loads(done.stdout)
+        check(f"{name}: nothing is left", {k["state"] for k in report["kernels"]} == {"recorded"} and read(db) == before, report)
+        done = tools.tune(candidates, db)
+        check(f"{name}: nothing is left, it says", done.returncode == 0 and "nothing is left to measure" in done.stdout, done.stdout + done.stderr)
+        # What is recorded is not proposed again.
+        os.remove(candidates)
+        done = run(f"{tools.bin_dir}/tc-compile", model, "--tuning-candidates", candidates, "--tuning-db", db, *cpus)
+        check(f"{name}: nothing to propose", done.returncode == 0 and "that lacks a record" in done.stderr and not os.path.exists(candidates), done.stderr)
+    again = tools.path("again.tune")
+    # All schedules that are measured here are in the file, and no others of that variant.
+    save(model, one("MatMul", ["x", "w"]), {"x": normal(75, 130)}, TensorProto.FLOAT, {"w": normal(130, 200)})
+    done = tools.compile(model, tools.path("a.bin"), "--mode", "max-autotune", "--logs", "tuning", "--tuning-candidates", candidates)
+    check("measure here or there", done.returncode == 1 and "leave one of them out" in done.stderr, done.stderr)
+    done = tools.compile(model, tools.path("a.bin"), "--mode", "max-autotune", "--logs", "tuning", *NATIVE)
+    run(f"{tools.bin_dir}/tc-compile", model, "--tuning-candidates", candidates, *NATIVE)
+    kernel = index_of(read(candidates))["kernels"][0]
+    offered = [[kernel["schedules"][i]["schedule"] for i in v["schedules"][1:]] for v in kernel["variants"]]
+    check("the same candidates", measured(done.stderr) in offered, (offered, done.stderr))
+    # Threads are the machine's; an artifact beside it is as without.
+    check("threads", tools.tune(candidates, tools.path("one.json"), "--threads", "1").returncode == 0)
+    with open(tools.path("one.json")) as f:
+        check("threads: machine", [m["threads"] for m in json.load(f)["machines"].values()] == [1])
+    tools.compile(model, tools.path("a.bin"))
+    done = tools.compile(model, tools.path("b.bin"), "--tuning-candidates", candidates)
+    check("with an artifact", done.returncode == 0 and read(tools.path("a.bin")) == read(tools.path("b.bin")), done.stderr)
+    run(f"{tools.bin_dir}/tc-compile", model, "--tuning-candidates", again)
+    check("the same file", read(again) == read(candidates))
+
+
+def check_damaged_candidates(tools):
+    """Refused with a sentence, whatever is in it."""
+    model, good, bad, db = tools.path("m.onnx"), tools.path("good.tune"), tools.path("bad.tune"), tools.path("bad.json")
+    save(model, one("MatMul", ["x", "w"]), {"x": normal(30, 64)}, TensorProto.FLOAT, {"w": normal(64, 100)})
+    run(f"{tools.bin_dir}/tc-compile", model, "--tuning-candidates", good, *NATIVE)
+    whole = read(good)
+    index = index_of(whole)
+
+    def judged(what, data, *reasons):
+        with open(bad, "wb") as f:
+            f.write(data)
+        done = tools.tune(bad, db)
+        check(what, done.returncode in (1, 5) and re.match(r".*bad\.tune: error: [^\n]*\n$", done.stderr) and any(r in done.stderr for r in reasons),
+              f"{done.returncode} {done.stderr}")
+
+    for size in (0, 7, 8, 63, 64, 4096, len(whole) // 2, len(whole) - 1):
+        judged(f"{size} bytes", whole[:size], "no file of tuning candidates" if size < 64 else "is damaged")
+    judged("a model", read(model), "no file of tuning candidates")
+    judged("version", whole[:8] + b"\2" + whole[9:], "has version 2, and this tc reads version 1")
+    judged("hash", whole[:40] + b"!" + whole[41:], "another hash")
+    judged("no JSON", with_index(whole, b"hello"), "no JSON")
+    judged("deep", with_index(whole, b"[" * 100000), "no JSON")
+    judged("no kernels", with_index(whole, json.dumps({k: v for k, v in index.items() if k != "kernels"}).encode()), '"kernels"')
+    odd = None, True, -1, 1 << 62, (1 << 64) - 1, 1e300, "", "x", [], [-1], [1 << 62, 1 << 62], {}, [[]], [{}]
+
+    def places(value, path=()):
+        yield path
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+            yield from places(inner, path + (key,))
+
+    tried = 0
+    for place in list(places(index))[1:]:
+        for value in (*odd, "drop")[tried % 3::3]:
+            changed = json.loads(json.dumps(index))
+            inside = changed
+            for key in place[:-1]:
+                inside = inside[key]
+            if value == "drop":
+                del inside[place[-1]]
+            else:
+                inside[place[-1]] = value
+            with open(bad, "wb") as f:
+                f.write(with_index(whole, json.dumps(changed).encode()))
+            if os.path.exists(db):
+                os.remove(db)
+            done = tools.tune(bad, db)
+            check(f"{place} {value}", done.returncode in (0, 1, 5) and (done.returncode == 0 or ": error: " in done.stderr), f"{done.returncode} {done.stderr}")
+        tried += 1
+    # Code that was changed is told by the artifact's own hashes.
+    kernel = index["kernels"][0]
+    at = kernel["offset"] + 4096 + 64
+    judged("code", whole[:at] + bytes(b ^ 255 for b in whole[at:at + 4096]) + whole[at + 4096:], "no kernel can be measured here")
+    tools.compile(model, bad)
+    done = tools.tune(bad, db)
+    check("an artifact", done.returncode == 1 and "no file of tuning candidates" in done.stderr, done.stderr)
+
+
 def main(bin_dir):
     with tempfile.TemporaryDirectory() as folder:
         tools = Tools(bin_dir, folder)
@@ -264,6 +403,8 @@ def main(bin_dir):
         check_database(tools)
         check_sizes(tools)
         check_together(tools)
+        check_elsewhere(tools)
+        check_damaged_candidates(tools)
     return verdict("tuning")
 
 

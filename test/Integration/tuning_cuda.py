@@ -20,6 +20,7 @@ from checks import check, run, verdict
 
 rng = np.random.default_rng(0)
 FAKE = None
+ELSEWHERE = "rows", "exact", "softmax", "turn"  # all have a GPU's record or two
 
 
 def normal(*shape, dtype=np.float32):
@@ -70,6 +71,22 @@ def outputs(bin_dir, folder, artifact, inputs):
         return f["y"].astype(np.float64)
 
 
+def check_elsewhere(bin_dir, path, database, cuda):
+    """The same by a file of candidates, that is made without a GPU and measured without a compiler."""
+    done = tool(bin_dir, "tc-compile", f"{path}.onnx", "--tuning-candidates", f"{path}.tune", *cuda)
+    check(f"{path}: candidates", done.returncode == 0 and os.path.exists(f"{path}.tune"), done.stderr)
+    done = tool(bin_dir, "tc-run", f"{path}.tune", "--tune", f"{path}-there.json", fake=FAKE)
+    check(f"{path}: measured there", done.returncode == 0 and "not tuned" not in done.stdout, done.stdout + done.stderr)
+    with open(f"{path}-there.json") as f:
+        there = json.load(f)
+    known = [[(r["kernel"], r["machine"], r["variant"], r["what"], r["default"], r["generators"]) for r in d["records"]] for d in (there, database)]
+    check(f"{path}: the same kernels on the same GPU", known[0] == known[1] and there["machines"] == database["machines"], known)
+    # Where no GPU is measured, no time differs.
+    check(f"{path}: the same choice", not FAKE or there == database, there)
+    done = tool(bin_dir, "tc-compile", f"{path}.onnx", "-o", f"{path}.bin", "--tuning-db", f"{path}-there.json", "--explain", *cuda)
+    check(f"{path}: taken", done.returncode == 0 and "recorded: " in done.stdout, done.stdout + done.stderr)
+
+
 def main(bin_dir):
     strategies, count = set(), 0
     with tempfile.TemporaryDirectory() as folder:
@@ -86,6 +103,8 @@ def main(bin_dir):
             with open(db) as f:
                 database = json.load(f)
             check(f"{name}: a GPU's records", all(m["device"] == "cuda" for m in database["machines"].values()) and database["records"], database)
+            if name in ELSEWHERE:
+                check_elsewhere(bin_dir, f"{folder}/{name}", database, cuda)
             if not FAKE:
                 tool(bin_dir, "tc-compile", model, "-o", f"{folder}/cpu.bin", *[o for o in more if o not in ("--precision", "tf32")])
                 expected = outputs(bin_dir, folder, f"{folder}/cpu.bin", inputs)

@@ -86,6 +86,7 @@ static int checkSeveral(const CompileRequest &request, llvm::raw_ostream &errors
                                                  {"--debug-dir", !request.debugDir.empty()},
                                                  {"--quantized-model", !request.quantizedModel.empty()},
                                                  {"--chosen-precision", !request.chosenPrecision.empty()},
+                                                 {"--tuning-candidates", !request.tuningCandidates.empty()},
                                                  {"--depfile", !request.depFile.empty()}};
   for (auto [option, given] : ofOne)
     if (given)

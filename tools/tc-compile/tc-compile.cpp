@@ -199,6 +199,11 @@ int main(int argc, char **argv) {
                  "file of measured schedules: used, and with --mode max-autotune extended")
       ->type_name("FILE.json")
       ->group("Speed");
+  option = app.add_option("--tuning-candidates", request.tuningCandidates,
+                          "write the schedules that are worth measuring, for tc-run --tune on the machine that the "
+                          "model is for; -o OUT may be left out");
+  option->type_name("OUT.tune")->group("Speed");
+  app.setExtensions(option, {"tune"});
   app.add_option("--tuning-machine", request.tuningMachine,
                  "use the records of this machine, by its name in the file (default: of this one)")
       ->type_name("NAME")

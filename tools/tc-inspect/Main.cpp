@@ -9,7 +9,9 @@
 #include "tc/Artifact/Reader.h"
 #include "tc/Driver/ModelSummary.h"
 #include "tc/Driver/Operators.h"
+#include "tc/Measure/TuneFile.h"
 #include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolText.h"
 #include "tcrt/tcrt.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -76,6 +78,28 @@ int showArtifact(const std::string &path, bool asJson, bool guards, bool allKern
   return 0;
 }
 
+int showTuneFile(const std::string &path, bool asJson) {
+  std::string error;
+  std::optional<tc::measure::TuneFile> file = tc::measure::TuneFile::open(path, error);
+  if (!file)
+    return fail(error);
+  const tc::measure::TuneIndex &index = file->getIndex();
+  if (asJson) {
+    nlohmann::ordered_json json = {{"file", path}, {"bytes", file->getBytes()}};
+    json.update(nlohmann::ordered_json::parse(tc::measure::printTuneIndex(index)));
+    printJson(json);
+    return 0;
+  }
+  std::printf("%s: %s\n", path.c_str(), file->describe().c_str());
+  for (const tc::measure::TuneKernel &kernel : index.kernels) {
+    const std::string line = std::string(kernel.onGpu ? "GPU" : "CPU") + "  " + kernel.nodes + ": " + kernel.what +
+                             ", " + std::to_string(kernel.schedules.size()) + " schedules" + kernel.sizes;
+    std::printf("  %s\n", tc::printable(line).c_str());
+  }
+  std::printf("tc-run %s --tune FILE.json measures them on the machine where it runs\n", path.c_str());
+  return 0;
+}
+
 int showSbom(const std::string &path) {
   llvm::Expected<std::unique_ptr<tc::artifact::Reader>> reader = tc::artifact::Reader::open(path);
   if (!reader)
@@ -123,9 +147,10 @@ int main(int argc, char **argv) {
   std::string path;
   std::string operatorFormat;
   bool asJson = false, allKernels = false, verify = false, isUsage = false, guards = false, sbom = false;
-  CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2, .pt");
+  CLI::Option *file = app.add_option(
+      "FILE", path, "an artifact or tuning candidates that tc-compile wrote, or a model: .onnx, .pt2, .pt");
   file->type_name("");
-  app.setExtensions(file, {"bin", "onnx", "pt2", "pt"});
+  app.setExtensions(file, {"bin", "onnx", "pt2", "pt", "tune"});
   app.add_flag("--json", asJson, "everything, as JSON");
   app.add_flag("--kernels", allKernels, "all kernels of an artifact, not only the first 20 of each device");
   CLI::Option *operators =
@@ -176,7 +201,7 @@ int main(int argc, char **argv) {
     return fail("tc-inspect: error: --sbom is alone; see tc-inspect --help");
   if (isUsage && (allKernels || verify || guards))
     return fail("tc-inspect: error: --usage is alone, or with --json; see tc-inspect --help");
-  const bool artifact = !isUsage && isArtifact(path);
+  const bool artifact = !isUsage && isArtifact(path), tuneFile = !isUsage && tc::measure::isTuneFile(path);
   if (!artifact && (allKernels || verify || guards || sbom))
     return fail("tc-inspect: error: " +
                 std::string(verify   ? "--verify-weights"
@@ -187,6 +212,7 @@ int main(int argc, char **argv) {
   try {
     if (int code = isUsage    ? showUsage(path, asJson)
                    : sbom     ? showSbom(path)
+                   : tuneFile ? showTuneFile(path, asJson)
                    : artifact ? showArtifact(path, asJson, guards, allKernels, verify)
                               : showModel(path, asJson))
       return code;

@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Options.h"
+#include "Tune.h"
 #include "Verifier.h"
+#include "tc/Measure/TuneFile.h"
 #include "tc/Run/Compare.h"
 #include "tc/Run/Dump.h"
 #include "tc/Run/Npz.h"
@@ -437,6 +439,10 @@ int runTool(int argc, char **argv) {
     std::printf("%s\n", tc::getVersionText("tc-run").c_str());
     return 0;
   }
+  if (!options.tune.empty())
+    return tuneHere(options);
+  if (tc::measure::isTuneFile(options.artifact))
+    refuseTuneFile(options.artifact);
   if (!options.isDeviceGiven)
     options.isCuda = isOnlyFor(options.artifact, TCRT_DEVICE_CUDA);
   return Runner(options).run();

@@ -25,7 +25,7 @@ tc::ToolText tc::run::describeTool() {
   ToolText tool;
   tool.name = "tc-run";
   tool.summary = "Runs a compiled model and compares, writes, times or profiles what it computes.";
-  tool.operands = {{{"ARTIFACT"}, "ARTIFACT", "a file written by tc-compile", "", {}, {"bin"}}};
+  tool.operands = {{{"ARTIFACT"}, "ARTIFACT", "a file written by tc-compile", "", {}, {"bin", "tune"}}};
   auto add = [&](const std::string &group, const std::string &name, const std::string &value,
                  const std::string &text) -> OptionText & {
     tool.options.push_back({{name}, value, text, group});
@@ -78,6 +78,9 @@ tc::ToolText tc::run::describeTool() {
   add(measuring, "--profile", "FILE.json",
       "time each kernel, node and group of nodes; with FILE.json write a Chrome trace, which ui.perfetto.dev opens")
       .isOptional = true;
+  add(measuring, "--tune", "FILE.json",
+      "measure what tc-compile --tuning-candidates wrote, given as ARTIFACT, and keep it for tc-compile --tuning-db; "
+      "with --threads, --device and --json");
   add(measuring, "--usage", "FILE.json",
       "write how often each entry ran, and with which sizes; tc-inspect --usage says what to list with --dim");
   tool.options.push_back({{"-h", "--help"}, "", "this text", other});
@@ -92,6 +95,7 @@ Examples:
   tc-run model.bin --inputs x.npz --outputs y.npz
   tc-run model.bin --inputs x.npz --expect y.npz --max-rel 1e-4
   tc-run model.bin --random-inputs --dim batch=8 --benchmark
+  tc-run model.tune --tune tuning.json
 
 Exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 3 outputs differ from --expect; 4 inputs refused; 5 this machine
 cannot run it; 6 internal error)");
@@ -117,6 +121,16 @@ uint64_t parseInteger(const std::string &option, const std::string &text, uint64
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || errno == ERANGE || value > most)
     fail(option + " takes a whole number up to " + std::to_string(most) + ", not \"" + text + "\"");
   return value;
+}
+
+/// Whether there are options of what is run, which --tune has no use for.
+bool isForRuns(const Options &options) {
+  return !options.inputs.empty() || !options.input.empty() || options.randomSeed || !options.dims.empty() ||
+         !options.outputs.empty() || !options.outputDir.empty() || !options.expect.empty() ||
+         !options.dumpDir.empty() || options.graphs != TCRT_GRAPHS_DEFAULT || !options.variant.empty() ||
+         !options.function.empty() || options.runs != 1 || options.seed || !options.stateIn.empty() ||
+         !options.stateOut.empty() || !options.customOps.empty() || options.benchmarkSeconds || options.profile ||
+         !options.usage.empty() || options.verifyWeights || !options.verifyKey.empty() || options.deviceIndex != 0;
 }
 
 /// As the help has them.
@@ -265,8 +279,9 @@ Options tc::run::parseOptions(int argc, char **argv) {
       if (options.verifyKey.empty())
         fail("--verify-key takes the file of a public key");
     } else if (name == "--tune") {
-      fail("there is no option --tune, because schedules are measured when a model is compiled: tc-compile --mode "
-           "max-autotune");
+      options.tune = value();
+      if (options.tune.empty())
+        fail("--tune takes the file of a tuning database");
     } else if (name == "--generate") {
       const std::string what = value();
       options.generated = generate(describeTool(), what);
@@ -284,6 +299,8 @@ Options tc::run::parseOptions(int argc, char **argv) {
     return options;
   if (options.artifact.empty())
     fail("no artifact is given");
+  if (!options.tune.empty() && isForRuns(options))
+    fail("--tune measures kernels, each alone, and goes with --threads, --device and --json only");
   if (options.maxRel && (options.rtol || options.atol))
     fail("--max-rel and --rtol/--atol exclude each other");
   if ((options.maxRel || options.rtol || options.atol) && options.expect.empty())

@@ -44,6 +44,7 @@ struct Options {
   std::string json;
   bool profile = false;
   std::string trace; ///< of the profile's runs
+  std::string tune;  ///< a database: the artifact is a file of tuning candidates
   std::string usage; ///< what the runtime counted
   bool verifyWeights = false;
   std::string verifyKey; ///< a file with public keys

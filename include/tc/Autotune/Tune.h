@@ -11,9 +11,9 @@
 #ifndef TC_AUTOTUNE_TUNE_H
 #define TC_AUTOTUNE_TUNE_H
 
-#include "tc/Autotune/Database.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
+#include "tc/Measure/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -23,11 +23,17 @@
 #include <string>
 #include <vector>
 
+namespace tc::measure {
+class TuneWriter;
+}
+
 namespace tc::autotune {
 
 struct TuneOptions {
   /// Measure the regions that have no record.
   bool measure = false;
+  /// Instead: gets them with all schedules that they may have, to be measured elsewhere. Null: nothing does.
+  measure::TuneWriter *candidates = nullptr;
   /// File of the database; empty: there is none, and what is measured is forgotten.
   std::string database;
   /// Whose records are used, by their names in the database: those that are of the target's kind. None: those of this
@@ -45,7 +51,7 @@ struct TuneOptions {
   /// here, nullopt: none.
   llvm::SmallVector<machine::GpuAttr> gpus;
   std::optional<codegen::GpuLimitsOfRegions> limits;
-  std::optional<Machine> gpu;
+  std::optional<measure::Machine> gpu;
 };
 
 /// What became of one region.

@@ -42,8 +42,9 @@ struct CompileRequest {
   std::vector<std::string> disabled;     ///< patterns of nodes that are not fused and run by plain loops
   unsigned stopAfter = 0;                ///< so many nodes; 0: all
   std::string mode = "default";
-  std::string tuningDb;      ///< file of the tuning database; empty: none is named
-  std::string tuningMachine; ///< whose records of it; empty: those of this machine
+  std::string tuningDb;         ///< file of the tuning database; empty: none is named
+  std::string tuningCandidates; ///< file to write, of schedules to measure elsewhere; empty: none
+  std::string tuningMachine;    ///< whose records of it; empty: those of this machine
   unsigned tuningThreads = 0;
   std::string precision = "f32";            ///< a type, or auto:R
   std::vector<std::string> nodePrecisions;  ///< NODE=PRECISION, by name or pattern; the last that names a node counts

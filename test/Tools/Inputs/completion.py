@@ -29,6 +29,7 @@ LINES = [
     ("tc-compile --tuning-db tun\t", ["--tuning-db", "tuned.json"]),
     ("tc-run art\t", ["artifact.bin"]),
     ("tc-run artifact.bin --inputs arr\t", ["artifact.bin", "--inputs", "arrays.npz"]),
+    ("tc-run model.tune --tune tun\t", ["model.tune", "--tune", "tuned.json"]),
     ("tc-run --device cud\t", ["--device", "cuda"]),
     ("tc-inspect --ope\t", ["--operators"]),
     ("tc-bench --peers ort,open\t", ["--peers", "ort,openvino"]),

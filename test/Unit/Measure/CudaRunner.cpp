@@ -4,10 +4,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Autotune/Runner.h"
 #include "FakeCuda/FakeCuda.h"
 #include "Programs/Programs.h"
-#include "tc/Autotune/Database.h"
+#include "tc/Measure/Machine.h"
+#include "tc/Measure/Runner.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,8 +15,8 @@
 
 using namespace tc;
 using namespace tc::test;
-using autotune::Elements;
-using autotune::Runner;
+using measure::Elements;
+using measure::Runner;
 
 namespace {
 
@@ -31,14 +31,15 @@ std::string chain(float factor) {
   return llvm::cantFail(artifact::writeArtifactToMemory(spec));
 }
 
-Runner open(const std::string &bytes, const autotune::Tensors &tensors, const Runner *other = nullptr) {
-  autotune::RunnerOptions options;
+Runner open(const std::string &bytes, const measure::Tensors &tensors, const Runner *other = nullptr) {
+  measure::RunnerOptions options;
   options.onGpu = true;
   options.gpuCacheBytes = 1 << 20;
   options.weightBytes = 1 << 20; // three copies
-  llvm::Expected<Runner> runner = Runner::open(bytes, options, tensors, other);
+  std::string error;
+  std::optional<Runner> runner = Runner::open(bytes, options, tensors, error, other);
   if (!runner)
-    FAIL(llvm::toString(runner.takeError()));
+    FAIL(error);
   return std::move(*runner);
 }
 
@@ -47,7 +48,7 @@ Runner open(const std::string &bytes, const autotune::Tensors &tensors, const Ru
 TEST_CASE("on a GPU tensors stay in its memory, and its own time counts") {
   fake::reset();
   {
-    autotune::Tensors tensors;
+    measure::Tensors tensors;
     tensors.addInput({kCount}, 4 * kCount, Elements::F32);
     tensors.addOutput({kCount}, 4 * kCount, Elements::F32);
     Runner runner = open(chain(3), tensors), same = open(chain(3), tensors, &runner),
@@ -59,13 +60,13 @@ TEST_CASE("on a GPU tensors stay in its memory, and its own time counts") {
     CHECK(fake::count("cuMemcpy") == copies);
     CHECK(same.differFrom(runner, tensors) == 0);
     CHECK(another.differFrom(runner, tensors) > 1);
-    const autotune::Comparison comparison = autotune::compare(runner, same, 1e-3, 5);
+    const measure::Comparison comparison = measure::compare(runner, same, 1e-3, 5);
     CHECK(comparison.leastRatio == 1);
     // A GPU that is lost gives no times.
     fake::fail("cuStreamSynchronize", 1, 700, /*isSticky=*/true);
     CHECK(std::isinf(same.run(1)));
     CHECK(same.getFailure().find("the GPU is lost") != std::string::npos);
-    CHECK(std::isinf(autotune::compare(runner, same, 1e-3, 5).leastRatio));
+    CHECK(std::isinf(measure::compare(runner, same, 1e-3, 5).leastRatio));
     fake::forget();
   }
   CHECK(fake::problems() == std::vector<std::string>());
@@ -74,8 +75,9 @@ TEST_CASE("on a GPU tensors stay in its memory, and its own time counts") {
 
 TEST_CASE("a GPU is described by its driver") {
   fake::reset();
-  llvm::Expected<autotune::Machine> gpu = autotune::describeGpu();
-  REQUIRE(bool(gpu));
+  std::string why;
+  std::optional<measure::Machine> gpu = measure::describeGpu(why);
+  REQUIRE(gpu);
   CHECK(gpu->isGpu);
   CHECK(gpu->model == "Fake GPU");
   CHECK(gpu->gpuVersion == 90);

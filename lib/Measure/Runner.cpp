@@ -4,20 +4,20 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Runner.h"
+#include "tc/Measure/Runner.h"
 
 #include "tcrt/artifact_abi.h"
 #include "tcrt/tcrt.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <unistd.h>
 
-using namespace tc::autotune;
+using namespace tc::measure;
 
 namespace {
 
@@ -35,9 +35,15 @@ constexpr uint64_t kMostCompared = 1 << 20;
 // What the tensors' first elements are aligned to.
 constexpr size_t kAlignment = 64;
 
-char *allocate(uint64_t bytes) {
-  auto *data = static_cast<char *>(llvm::allocate_buffer(std::max<uint64_t>(bytes, 1), kAlignment));
-  std::memset(data, 0, bytes);
+/// Null: there is no memory for it. Sizes that are written somewhere may be any.
+char *allocate(uint64_t bytes, size_t alignment) {
+  void *data = nullptr;
+  return ::posix_memalign(&data, alignment, std::max<uint64_t>(bytes, 1)) == 0 ? static_cast<char *>(data) : nullptr;
+}
+char *allocateZeros(uint64_t bytes) {
+  char *data = allocate(bytes, kAlignment);
+  if (data)
+    std::memset(data, 0, bytes);
   return data;
 }
 
@@ -85,20 +91,18 @@ double differ(const std::vector<char> &a, const std::vector<char> &b, Elements e
   return difference == 0 ? 0 : difference / (largest * toleranceOf(elements));
 }
 
-llvm::Error lastError() { return llvm::createStringError(llvm::Twine(tcrt_last_error())); }
-
 } // namespace
 
 Tensors::~Tensors() {
   for (const std::vector<Tensor> *tensors : {&inputs, &outputs})
     for (const Tensor &tensor : *tensors)
-      llvm::deallocate_buffer(tensor.data, std::max<uint64_t>(tensor.bytes, 1), kAlignment);
+      std::free(tensor.data);
 }
 
-void Tensors::addInput(std::vector<int64_t> shape, uint64_t bytes, Elements elements) {
-  inputs.push_back({std::move(shape), bytes, elements, allocate(bytes)});
-  if (elements == Elements::Other)
-    return;
+bool Tensors::addInput(std::vector<int64_t> shape, uint64_t bytes, Elements elements) {
+  inputs.push_back({std::move(shape), bytes, elements, allocateZeros(bytes)});
+  if (!inputs.back().data || elements == Elements::Other)
+    return inputs.back().data;
   const uint64_t size = sizeOf(elements);
   uint32_t state = 1;
   for (uint64_t i = 0; i + size <= bytes; i += size) {
@@ -112,11 +116,35 @@ void Tensors::addInput(std::vector<int64_t> shape, uint64_t bytes, Elements elem
       bits = (bits >> 16 & 0x8000) | (bits << 1 >= 113u << 24 ? (bits >> 13 & 0x3ffff) - (112 << 10) : 0);
     std::memcpy(inputs.back().data + i, &bits, size);
   }
+  return true;
 }
 
-void Tensors::addOutput(std::vector<int64_t> shape, uint64_t bytes, Elements elements) {
-  outputs.push_back({std::move(shape), bytes, elements, allocate(bytes)});
+bool Tensors::addOutput(std::vector<int64_t> shape, uint64_t bytes, Elements elements) {
+  outputs.push_back({std::move(shape), bytes, elements, allocateZeros(bytes)});
+  return outputs.back().data;
 }
+
+/// An artifact that is opened, and the bytes that it runs from.
+struct Runner::Model {
+  Model() = default;
+  Model(const Model &) = delete;
+  Model &operator=(const Model &) = delete;
+  ~Model() {
+    tcrt_model_close(model);
+    std::free(bytes);
+  }
+  char *bytes = nullptr; ///< null: they are the caller's
+  tcrt_model_t *model = nullptr;
+};
+
+struct Runner::Copy {
+  explicit Copy(std::shared_ptr<Model> model) : model(std::move(model)) {}
+  Copy(const Copy &) = delete;
+  Copy &operator=(const Copy &) = delete;
+  ~Copy() { tcrt_context_destroy(context); }
+  std::shared_ptr<Model> model; // closed after the context
+  tcrt_context_t *context = nullptr;
+};
 
 /// Device memory of the tensors, inputs first, which are there as they are in the host's.
 struct Runner::DeviceTensors {
@@ -127,37 +155,32 @@ struct Runner::DeviceTensors {
     for (auto [data, bytes] : buffers)
       tcrt_context_device_free(owner->context, data, bytes);
   }
-  llvm::Error fill(const Tensors &tensors) {
+  std::string fill(const Tensors &tensors) {
     for (const std::vector<Tensors::Tensor> *list : {&tensors.inputs, &tensors.outputs})
       for (const Tensors::Tensor &tensor : *list) {
         void *data = nullptr;
         const uint64_t bytes = std::max<uint64_t>(tensor.bytes, 1);
         if (tcrt_context_device_allocate(owner->context, bytes, &data) != TCRT_OK)
-          return lastError();
+          return tcrt_last_error();
         buffers.emplace_back(data, bytes);
         if (list == &tensors.inputs && tensor.bytes &&
             tcrt_context_device_copy(owner->context, data, tensor.data, tensor.bytes, TCRT_COPY_HOST_TO_DEVICE) !=
                 TCRT_OK)
-          return lastError();
+          return tcrt_last_error();
       }
-    return llvm::Error::success();
+    return "";
   }
 
   std::shared_ptr<Copy> owner;
   std::vector<std::pair<void *, uint64_t>> buffers;
 };
 
-Runner::Copy::~Copy() {
-  tcrt_context_destroy(context);
-  tcrt_model_close(model);
-}
-
 /// Gives the context the tensors.
-llvm::Error Runner::bind(Copy &copy, const Tensors &tensors) const {
+std::string Runner::bind(Copy &copy, const Tensors &tensors) const {
   size_t number = 0;
   auto bindOne = [&](const Tensors::Tensor &from, uint32_t index, auto getInfo, auto set) {
     tcrt_value_info_t info;
-    if (getInfo(copy.model, index, &info) != TCRT_OK)
+    if (getInfo(copy.model->model, options.function, index, &info) != TCRT_OK)
       return false;
     tcrt_tensor_t tensor = {};
     tensor.dtype = info.dtype;
@@ -170,16 +193,39 @@ llvm::Error Runner::bind(Copy &copy, const Tensors &tensors) const {
     return set(copy.context, index, &tensor) == TCRT_OK;
   };
   for (uint32_t n = 0; n < tensors.inputs.size(); ++n)
-    if (!bindOne(tensors.inputs[n], n, tcrt_model_input, tcrt_context_set_input))
-      return lastError();
+    if (!bindOne(tensors.inputs[n], n, tcrt_model_function_input, tcrt_context_set_input))
+      return tcrt_last_error();
   for (uint32_t n = 0; n < tensors.outputs.size(); ++n)
-    if (!bindOne(tensors.outputs[n], n, tcrt_model_output, tcrt_context_set_output))
-      return lastError();
-  return llvm::Error::success();
+    if (!bindOne(tensors.outputs[n], n, tcrt_model_function_output, tcrt_context_set_output))
+      return tcrt_last_error();
+  return "";
 }
 
-llvm::Expected<Runner> Runner::open(llvm::StringRef artifact, const RunnerOptions &options, const Tensors &tensors,
-                                    const Runner *other) {
+std::string Runner::addCopy(std::shared_ptr<Model> model, const Tensors &tensors) {
+  auto copy = std::make_shared<Copy>(std::move(model));
+  tcrt_context_options_t ofContext = {};
+  ofContext.size = sizeof ofContext;
+  ofContext.threads = options.threads;
+  ofContext.profile = options.onGpu ? TCRT_PROFILE_RUNS : TCRT_PROFILE_OFF;
+  if (tcrt_context_create(copy->model->model, &ofContext, &copy->context) != TCRT_OK ||
+      tcrt_context_set_function(copy->context, options.function) != TCRT_OK)
+    return tcrt_last_error();
+  if (options.onGpu && !onDevice) {
+    onDevice = std::make_shared<DeviceTensors>(copy);
+    if (std::string error = onDevice->fill(tensors); !error.empty())
+      return error;
+  }
+  if (std::string error = bind(*copy, tensors); !error.empty())
+    return error;
+  // What a first run does only once is not measured.
+  if (tcrt_context_run(copy->context) != TCRT_OK)
+    return tcrt_last_error();
+  copies.push_back(std::move(copy));
+  return "";
+}
+
+std::optional<Runner> Runner::open(std::string_view artifact, const RunnerOptions &options, const Tensors &tensors,
+                                   std::string &error, const Runner *other) {
   // Together the copies are twice as large as the second-level caches.
   uint64_t count = 1;
   if (options.weightBytes >= kLeastWeights) {
@@ -190,41 +236,44 @@ llvm::Expected<Runner> Runner::open(llvm::StringRef artifact, const RunnerOption
     count = std::min({kMostCopies, 1 + 2 * level2 / options.weightBytes, 1 + most / options.weightBytes});
   }
   Runner runner;
+  runner.options = options;
   if (other)
     runner.onDevice = other->onDevice;
   for (uint64_t i = 0; i < count; ++i) {
-    auto copy = std::make_shared<Copy>();
-    // Where it is aligned the runtime uses it in place.
-    copy->artifact =
-        llvm::WritableMemoryBuffer::getNewUninitMemBuffer(artifact.size(), "a kernel", llvm::Align(TCRT_SECTION_ALIGN));
-    if (!copy->artifact)
-      return llvm::createStringError("no memory left for a copy of the kernel to measure");
-    llvm::copy(artifact, copy->artifact->getBufferStart());
+    auto model = std::make_shared<Model>();
+    const char *bytes = artifact.data();
+    if (!options.isKept || i > 0) {
+      // Where it is aligned the runtime uses it in place.
+      bytes = model->bytes = allocate(artifact.size(), TCRT_SECTION_ALIGN);
+      if (!bytes) {
+        error = "no memory is left for a copy of the kernel to measure";
+        return std::nullopt;
+      }
+      std::memcpy(model->bytes, artifact.data(), artifact.size());
+    }
     tcrt_model_options_t ofModel = {};
     ofModel.size = sizeof ofModel;
     ofModel.variant = options.variant.empty() ? nullptr : options.variant.c_str();
     ofModel.device = options.onGpu ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
-    if (tcrt_model_open_memory(copy->artifact->getBufferStart(), artifact.size(), "a kernel", &ofModel, &copy->model) !=
-        TCRT_OK)
-      return lastError();
-    tcrt_context_options_t ofContext = {};
-    ofContext.size = sizeof ofContext;
-    ofContext.threads = options.threads;
-    ofContext.profile = options.onGpu ? TCRT_PROFILE_RUNS : TCRT_PROFILE_OFF;
-    if (tcrt_context_create(copy->model, &ofContext, &copy->context) != TCRT_OK)
-      return lastError();
-    if (options.onGpu && !runner.onDevice) {
-      runner.onDevice = std::make_shared<DeviceTensors>(copy);
-      if (llvm::Error error = runner.onDevice->fill(tensors))
-        return std::move(error);
+    if (tcrt_model_open_memory(bytes, artifact.size(), options.name.c_str(), &ofModel, &model->model) != TCRT_OK) {
+      error = tcrt_last_error();
+      return std::nullopt;
     }
-    if (llvm::Error error = runner.bind(*copy, tensors))
-      return std::move(error);
-    // What a first run does only once is not measured.
-    if (tcrt_context_run(copy->context) != TCRT_OK)
-      return lastError();
-    runner.copies.push_back(std::move(copy));
+    if (error = runner.addCopy(std::move(model), tensors); !error.empty())
+      return std::nullopt;
   }
+  return runner;
+}
+
+std::optional<Runner> Runner::openFunction(const Runner &other, uint32_t function, const Tensors &tensors,
+                                           std::string &error) {
+  Runner runner;
+  runner.options = other.options;
+  runner.options.function = function;
+  runner.onDevice = other.onDevice;
+  for (const std::shared_ptr<Copy> &copy : other.copies)
+    if (error = runner.addCopy(copy->model, tensors); !error.empty())
+      return std::nullopt;
   return runner;
 }
 
@@ -281,7 +330,7 @@ double Runner::differFrom(Runner &other, const Tensors &tensors) {
   return most;
 }
 
-Comparison tc::autotune::compare(Runner &a, Runner &b, double seconds, size_t pairs) {
+Comparison tc::measure::compare(Runner &a, Runner &b, double seconds, size_t pairs) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Comparison failed = {infinity, infinity, infinity, infinity, infinity};
   const double once = std::max({a.run(1), b.run(1), 1e-8});

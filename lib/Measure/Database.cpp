@@ -4,16 +4,14 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Autotune/Database.h"
+#include "tc/Measure/Database.h"
 
-#include "tc/Dialect/Machine/IR/Machine.h"
+#include "tc/Format/Container.h"
+#include "tc/Format/File.h"
 #include "tc/Format/Json.h"
-#include "tc/Support/BlobStore.h"
-#include "tc/Support/OutputFile.h"
+#include "tc/Support/TemporaryPath.h"
+#include "tcrt/artifact_abi.h"
 
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -22,21 +20,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace tc::autotune;
+using namespace tc::measure;
 using Json = nlohmann::json;
 
 namespace {
 
 constexpr const char *kFormat = "tc-tuning";
 constexpr int64_t kVersion = 1;
-const llvm::StringRef kCuda = tc::machine::stringifyDeviceKind(tc::machine::DeviceKind::Cuda);
+// Of a file that is read into memory: records of a million kernels.
+constexpr uint64_t kMostBytes = 1 << 30;
 
-llvm::Error wrong(const std::string &path, const llvm::Twine &what) {
-  return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), path + ": error: " + what);
-}
-llvm::Error failedFile(const std::string &path, const llvm::Twine &what) {
+std::string wrong(const std::string &path, const std::string &what) { return path + ": error: " + what; }
+std::string failedFile(const std::string &path, const std::string &what) {
   return wrong(path, what + ": " + std::strerror(errno));
 }
+const char *deviceName() { return tcrt_device_name(TCRT_DEVICE_CUDA); }
+
+/// Closes a file where the scope ends.
+struct File {
+  ~File() { close(); }
+  void close() {
+    if (fd >= 0)
+      ::close(fd);
+    fd = -1;
+  }
+  int fd = -1;
+};
 
 /// What `object` has under `name`, if it is of this type.
 bool get(const Json &object, const char *name, std::string &to) {
@@ -66,24 +75,26 @@ double rounded(double us) { return std::round(us * 10) / 10; }
 
 } // namespace
 
-llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string &path) {
+std::optional<Database> Database::parse(const std::string &text, const std::string &path, std::string &error) {
+  auto refuse = [&](const std::string &what) {
+    error = wrong(path, what);
+    return std::nullopt;
+  };
   Database database;
-  if (text.trim().empty())
+  if (text.find_first_not_of(" \t\r\n\v\f") == std::string::npos)
     return database;
   Json json = parseJson(text.data(), text.size());
   std::string format;
   int64_t version;
   if (!json.is_object() || !get(json, "format", format) || format != kFormat || !get(json, "version", version))
-    return wrong(path, "this is no tuning database, or a damaged one; give the file that --mode max-autotune "
-                       "--tuning-db wrote, or another name to begin a new one");
+    return refuse("this is no tuning database, or a damaged one; give the file that --mode max-autotune --tuning-db "
+                  "wrote, or another name to begin a new one");
   if (version != kVersion)
-    return wrong(path, "the tuning database has version " + llvm::Twine(version) +
-                           ", and this tc-compile reads version " + llvm::Twine(kVersion) +
-                           "; tune anew, into another file");
+    return refuse("the tuning database has version " + std::to_string(version) + ", and this tc reads version " +
+                  std::to_string(kVersion) + "; tune anew, into another file");
   auto machines = json.find("machines"), records = json.find("records");
   if (machines == json.end() || !machines->is_object() || records == json.end() || !records->is_array())
-    return wrong(path,
-                 "the tuning database is damaged: it has no machines or no records; tune anew, into another file");
+    return refuse("the tuning database is damaged: it has no machines or no records; tune anew, into another file");
   for (const auto &[name, value] : machines->items()) {
     Machine machine;
     machine.name = name;
@@ -93,15 +104,15 @@ llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string
                 value.contains("cache_bytes") && value["cache_bytes"].is_array();
     machine.threads = unsigned(threads);
     std::string device;
-    machine.isGpu = value.is_object() && get(value, "device", device) && device == kCuda;
+    machine.isGpu = value.is_object() && get(value, "device", device) && device == deviceName();
     if (good)
       for (const Json &bytes : value["cache_bytes"]) {
         good &= bytes.is_number_integer();
         machine.cacheBytes.push_back(bytes.is_number_integer() ? bytes.get<int64_t>() : 0);
       }
     if (!good)
-      return wrong(path, "the tuning database is damaged: machine \"" + name +
-                             "\" lacks something; tune anew, into another file");
+      return refuse("the tuning database is damaged: machine \"" + name +
+                    "\" lacks something; tune anew, into another file");
     database.machines[name] = std::move(machine);
   }
   size_t number = 0;
@@ -112,8 +123,8 @@ llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string
         !get(value, "schedule", record.schedule) || !get(value, "default", record.defaultSchedule) ||
         !get(value, "us", record.us) || !get(value, "default_us", record.defaultUs) ||
         !get(value, "generators", record.generators) || !database.has(record.machine))
-      return wrong(path, "the tuning database is damaged: record " + llvm::Twine(number) +
-                             " lacks something; tune anew, into another file");
+      return refuse("the tuning database is damaged: record " + std::to_string(number) +
+                    " lacks something; tune anew, into another file");
     ++number;
     auto key = std::make_tuple(record.kernel, record.machine, record.variant);
     database.records[key] = std::move(record);
@@ -121,17 +132,24 @@ llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string
   return database;
 }
 
-llvm::Expected<Database> Database::read(const std::string &path, bool mayLack) {
-  if (mayLack && !llvm::sys::fs::exists(path))
+std::optional<Database> Database::read(const std::string &path, bool mayLack, std::string &error) {
+  struct stat status;
+  if (mayLack && ::stat(path.c_str(), &status) != 0 && errno == ENOENT)
     return Database();
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = mapFile(path);
-  if (!buffer)
-    return buffer.takeError();
-  return parse((*buffer)->getBuffer(), path);
+  File file;
+  uint64_t bytes = 0;
+  std::string text;
+  if (tcrt_file_open(path.c_str(), kMostBytes, nullptr, &file.fd, &bytes) == TCRT_OK) {
+    text.resize(bytes);
+    if (tcrt_file_read(file.fd, path.c_str(), 0, text.data(), bytes) == TCRT_OK)
+      return parse(text, path, error);
+  }
+  error = tcrt_last_error();
+  return std::nullopt;
 }
 
-const Record *Database::find(llvm::StringRef kernel, llvm::StringRef machine, llvm::StringRef variant) const {
-  auto found = records.find({kernel.str(), machine.str(), variant.str()});
+const Record *Database::find(const std::string &kernel, const std::string &machine, const std::string &variant) const {
+  auto found = records.find({kernel, machine, variant});
   return found == records.end() ? nullptr : &found->second;
 }
 
@@ -152,7 +170,7 @@ std::string Database::toJson() const {
                  {"cache_bytes", machine.cacheBytes},
                  {"threads", machine.threads}};
     if (machine.isGpu)
-      all[name]["device"] = kCuda.str();
+      all[name]["device"] = deviceName();
   }
   Json list = Json::array();
   for (const auto &[key, record] : records)
@@ -169,32 +187,40 @@ std::string Database::toJson() const {
   return json.dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-llvm::Error Database::addToFile(const std::string &path, const Machine &machine, std::optional<Record> record) {
+std::string Database::addToFile(const std::string &path, const Machine &machine, std::optional<Record> record) {
   // The lock is on the file itself: who gets it looks whether the name still means that file.
-  int file = -1;
-  auto close = llvm::make_scope_exit([&] {
-    if (file >= 0)
-      ::close(file);
-  });
+  File file;
   for (;;) {
-    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0)
+    file.fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file.fd < 0)
       return failedFile(path, "cannot open the tuning database to extend it");
     struct stat locked, named;
-    if (::flock(file, LOCK_EX) != 0 || ::fstat(file, &locked) != 0)
+    if (::flock(file.fd, LOCK_EX) != 0 || ::fstat(file.fd, &locked) != 0)
       return failedFile(path, "cannot lock the tuning database");
     if (::stat(path.c_str(), &named) == 0 && named.st_ino == locked.st_ino && named.st_dev == locked.st_dev)
       break;
-    ::close(file);
+    file.close();
   }
-  llvm::Expected<Database> database = read(path, /*mayLack=*/true);
+  std::string error;
+  std::optional<Database> database = read(path, /*mayLack=*/true, error);
   if (!database)
-    return database.takeError();
+    return error;
   database->machines[machine.name] = machine;
   if (record) {
     auto key = std::make_tuple(record->kernel, record->machine, record->variant);
     database->records[key] = std::move(*record);
   }
   const std::string text = database->toJson();
-  return writeOutputFile(path, [&](llvm::raw_ostream &stream) { stream << text; });
+  tcrt_output_t output;
+  if (tcrt_output_open(path.c_str(), &output) != TCRT_OK)
+    return tcrt_last_error();
+  std::optional<tc::TemporaryPath> named;
+  if (output.temporary)
+    named.emplace(output.temporary);
+  if (tcrt_output_write(&output, text.data(), text.size()) != TCRT_OK) {
+    error = tcrt_last_error();
+    tcrt_output_drop(&output);
+    return error;
+  }
+  return tcrt_output_keep(&output) == TCRT_OK ? "" : tcrt_last_error();
 }

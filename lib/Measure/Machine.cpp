@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Autotune/Database.h"
+#include "tc/Measure/Machine.h"
 #include "tc/Support/Hash.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -15,7 +15,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-using namespace tc::autotune;
+using namespace tc::measure;
 
 /// As /proc/cpuinfo has it; empty where there is none.
 static std::string modelName() {
@@ -30,7 +30,7 @@ static std::string modelName() {
   return "";
 }
 
-Machine tc::autotune::describeMachine(unsigned threads) {
+Machine tc::measure::describeMachine(unsigned threads) {
   Machine machine;
   machine.model = modelName();
   machine.cpu = llvm::sys::getHostCPUName().str();

@@ -4,15 +4,17 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Autotune/Database.h"
-#include "tc/Dialect/Machine/IR/Machine.h"
+#include "tc/Format/Container.h"
+#include "tc/Measure/Machine.h"
 #include "tc/Support/Hash.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/Twine.h"
+#include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <dlfcn.h>
+#include <type_traits>
 
-using namespace tc::autotune;
+using namespace tc::measure;
 
 namespace {
 
@@ -48,8 +50,11 @@ struct CudaDriver {
 
 } // namespace
 
-llvm::Expected<Machine> tc::autotune::describeGpu() {
-  auto fail = [](const llvm::Twine &what) { return llvm::createStringError(what); };
+std::optional<Machine> tc::measure::describeGpu(std::string &why) {
+  auto fail = [&](const std::string &what) {
+    why = what;
+    return std::optional<Machine>();
+  };
   CudaDriver cuda;
   if (std::string problem = cuda.open(); !problem.empty())
     return fail(problem);
@@ -66,7 +71,9 @@ llvm::Expected<Machine> tc::autotune::describeGpu() {
   machine.isGpu = true;
   machine.model = name;
   machine.gpuVersion = unsigned(10 * sm[0] + sm[1]);
-  machine.cpu = tc::machine::getGpuName(machine.gpuVersion);
+  char chip[32];
+  tcrt_arch_name(10 * machine.gpuVersion, chip, sizeof chip);
+  machine.cpu = chip;
   machine.cacheBytes = {l2Bytes};
   machine.threads = unsigned(std::max(1, multiprocessors));
   // "NVIDIA H200" is "h200".

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Autotune/Runner.h"
+#include "tc/Measure/Runner.h"
 #include "Programs/Programs.h"
 #include "tcrt/artifact_abi.h"
 
@@ -16,8 +16,8 @@ using namespace tc::test;
 
 TEST_CASE("a runner outlives the bytes that it was opened from, wherever they lay") {
   const std::string bytes = llvm::cantFail(artifact::writeArtifactToMemory(basicSpec()));
-  autotune::Tensors tensors;
-  tensors.addInput({3, 4}, 48, autotune::Elements::F32);
+  measure::Tensors tensors;
+  tensors.addInput({3, 4}, 48, measure::Elements::F32);
   tensors.addOutput({3, 4}, 48);
   for (size_t offset : {size_t(0), size_t(64)}) {
     INFO("offset " << offset);
@@ -25,11 +25,12 @@ TEST_CASE("a runner outlives the bytes that it was opened from, wherever they la
         llvm::WritableMemoryBuffer::getNewUninitMemBuffer(offset + bytes.size(), "", llvm::Align(TCRT_SECTION_ALIGN));
     char *start = given->getBufferStart() + offset;
     std::memcpy(start, bytes.data(), bytes.size());
-    autotune::RunnerOptions options;
+    measure::RunnerOptions options;
     options.threads = 2;
     options.weightBytes = 1 << 20; // worth several copies
-    llvm::Expected<autotune::Runner> runner = autotune::Runner::open({start, bytes.size()}, options, tensors);
-    REQUIRE(bool(runner));
+    std::string error;
+    std::optional<measure::Runner> runner = measure::Runner::open({start, bytes.size()}, options, tensors, error);
+    REQUIRE(runner);
     std::memset(start, 0xff, bytes.size());
     given.reset();
     std::memset(tensors.outputs[0].data, 0, 48);

@@ -21,34 +21,18 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_AUTOTUNE_DATABASE_H
-#define TC_AUTOTUNE_DATABASE_H
+#ifndef TC_MEASURE_DATABASE_H
+#define TC_MEASURE_DATABASE_H
 
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
+#include "tc/Measure/Machine.h"
+
 #include <map>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-namespace tc::autotune {
-
-/// Where something was measured.
-struct Machine {
-  /// In the database: made of the rest.
-  std::string name;
-  bool isGpu = false;
-  unsigned gpuVersion = 0; ///< of describeGpu: 90 for compute capability 9.0
-  std::string model, cpu, features;
-  std::vector<int64_t> cacheBytes;
-  unsigned threads = 1;
-};
-
-/// This machine, with so many threads a run; 0: one per usable core.
-Machine describeMachine(unsigned threads);
-/// The GPU that the runtime takes here; or why there is none, as the rest of a sentence.
-llvm::Expected<Machine> describeGpu();
+namespace tc::measure {
 
 struct Record {
   std::string kernel, machine, variant; ///< the key
@@ -60,26 +44,28 @@ struct Record {
 
 class Database {
 public:
-  /// Errors are complete sentences. A file that is not there, or empty, is a database without records if `mayLack`.
-  static llvm::Expected<Database> read(const std::string &path, bool mayLack);
+  /// A file that is not there, or empty, is a database without records if `mayLack`. Nullopt: it cannot be read, or is
+  /// no database; `error` is the sentence.
+  static std::optional<Database> read(const std::string &path, bool mayLack, std::string &error);
 
   /// Null: there is none.
-  const Record *find(llvm::StringRef kernel, llvm::StringRef machine, llvm::StringRef variant) const;
-  bool has(llvm::StringRef machine) const { return machines.count(machine.str()); }
+  const Record *find(const std::string &kernel, const std::string &machine, const std::string &variant) const;
+  bool has(const std::string &machine) const { return machines.count(machine); }
   /// The names of those that are GPUs, or of those that are not.
   std::vector<std::string> getMachines(bool gpus) const;
   size_t size() const { return records.size(); }
-  /// Adds the machine, and the record if there is one, to the file as it is by then.
-  static llvm::Error addToFile(const std::string &path, const Machine &machine, std::optional<Record> record);
+  /// Adds the machine, and the record if there is one, to the file as it is by then. The error is a sentence; empty: it
+  /// is done.
+  static std::string addToFile(const std::string &path, const Machine &machine, std::optional<Record> record);
 
 private:
   std::string toJson() const;
-  static llvm::Expected<Database> parse(llvm::StringRef text, const std::string &path);
+  static std::optional<Database> parse(const std::string &text, const std::string &path, std::string &error);
 
   std::map<std::string, Machine> machines;
   std::map<std::tuple<std::string, std::string, std::string>, Record> records;
 };
 
-} // namespace tc::autotune
+} // namespace tc::measure
 
-#endif // TC_AUTOTUNE_DATABASE_H
+#endif // TC_MEASURE_DATABASE_H
