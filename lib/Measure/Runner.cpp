@@ -91,6 +91,14 @@ double differ(const std::vector<char> &a, const std::vector<char> &b, Elements e
   return difference == 0 ? 0 : difference / (largest * toleranceOf(elements));
 }
 
+// Of artifacts in messages of libtcrt, which ours do not repeat: kernels have names of their own.
+constexpr char kName[] = "kernel", kPrefix[] = "kernel: error: ";
+
+std::string lastError() {
+  const std::string text = tcrt_last_error();
+  return text.rfind(kPrefix, 0) == 0 ? text.substr(sizeof kPrefix - 1) : text;
+}
+
 } // namespace
 
 Tensors::~Tensors() {
@@ -161,12 +169,12 @@ struct Runner::DeviceTensors {
         void *data = nullptr;
         const uint64_t bytes = std::max<uint64_t>(tensor.bytes, 1);
         if (tcrt_context_device_allocate(owner->context, bytes, &data) != TCRT_OK)
-          return tcrt_last_error();
+          return lastError();
         buffers.emplace_back(data, bytes);
         if (list == &tensors.inputs && tensor.bytes &&
             tcrt_context_device_copy(owner->context, data, tensor.data, tensor.bytes, TCRT_COPY_HOST_TO_DEVICE) !=
                 TCRT_OK)
-          return tcrt_last_error();
+          return lastError();
       }
     return "";
   }
@@ -194,10 +202,10 @@ std::string Runner::bind(Copy &copy, const Tensors &tensors) const {
   };
   for (uint32_t n = 0; n < tensors.inputs.size(); ++n)
     if (!bindOne(tensors.inputs[n], n, tcrt_model_function_input, tcrt_context_set_input))
-      return tcrt_last_error();
+      return lastError();
   for (uint32_t n = 0; n < tensors.outputs.size(); ++n)
     if (!bindOne(tensors.outputs[n], n, tcrt_model_function_output, tcrt_context_set_output))
-      return tcrt_last_error();
+      return lastError();
   return "";
 }
 
@@ -209,7 +217,7 @@ std::string Runner::addCopy(std::shared_ptr<Model> model, const Tensors &tensors
   ofContext.profile = options.onGpu ? TCRT_PROFILE_RUNS : TCRT_PROFILE_OFF;
   if (tcrt_context_create(copy->model->model, &ofContext, &copy->context) != TCRT_OK ||
       tcrt_context_set_function(copy->context, options.function) != TCRT_OK)
-    return tcrt_last_error();
+    return lastError();
   if (options.onGpu && !onDevice) {
     onDevice = std::make_shared<DeviceTensors>(copy);
     if (std::string error = onDevice->fill(tensors); !error.empty())
@@ -219,7 +227,7 @@ std::string Runner::addCopy(std::shared_ptr<Model> model, const Tensors &tensors
     return error;
   // What a first run does only once is not measured.
   if (tcrt_context_run(copy->context) != TCRT_OK)
-    return tcrt_last_error();
+    return lastError();
   copies.push_back(std::move(copy));
   return "";
 }
@@ -255,8 +263,8 @@ std::optional<Runner> Runner::open(std::string_view artifact, const RunnerOption
     ofModel.size = sizeof ofModel;
     ofModel.variant = options.variant.empty() ? nullptr : options.variant.c_str();
     ofModel.device = options.onGpu ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
-    if (tcrt_model_open_memory(bytes, artifact.size(), options.name.c_str(), &ofModel, &model->model) != TCRT_OK) {
-      error = tcrt_last_error();
+    if (tcrt_model_open_memory(bytes, artifact.size(), kName, &ofModel, &model->model) != TCRT_OK) {
+      error = lastError();
       return std::nullopt;
     }
     if (error = runner.addCopy(std::move(model), tensors); !error.empty())
@@ -286,7 +294,7 @@ double Runner::run(unsigned count) {
     tcrt_context_t *context = copies[next++ % copies.size()]->context;
     // The first run went well, and all are alike; but a GPU may be lost.
     if (tcrt_context_run(context) != TCRT_OK) {
-      failure = tcrt_last_error();
+      failure = lastError();
       return std::numeric_limits<double>::infinity();
     }
     if (!onDevice)
@@ -303,7 +311,7 @@ std::vector<std::vector<char>> Runner::readOutputs(const Tensors &tensors) {
   std::vector<std::vector<char>> all;
   tcrt_context_t *context = copies.front()->context;
   if (tcrt_context_run(context) != TCRT_OK) {
-    failure = tcrt_last_error();
+    failure = lastError();
     return all;
   }
   for (size_t i = 0; i < tensors.outputs.size(); ++i) {
@@ -311,7 +319,7 @@ std::vector<std::vector<char>> Runner::readOutputs(const Tensors &tensors) {
     const void *from = onDevice->buffers[tensors.inputs.size() + i].first;
     if (!all.back().empty() && tcrt_context_device_copy(context, all.back().data(), from, all.back().size(),
                                                         TCRT_COPY_DEVICE_TO_HOST) != TCRT_OK) {
-      failure = tcrt_last_error();
+      failure = lastError();
       return {};
     }
   }

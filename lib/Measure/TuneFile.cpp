@@ -336,7 +336,8 @@ std::optional<TuneFile> TuneFile::open(const std::string &path, std::string &err
   if (!error.empty())
     return std::nullopt;
   Header header = {};
-  std::memcpy(&header, file.mapping->data, bytes < sizeof header ? 0 : sizeof header);
+  if (bytes >= sizeof header)
+    std::memcpy(&header, file.mapping->data, sizeof header);
   if (std::memcmp(header.magic, kMagic, sizeof header.magic) != 0) {
     error = wrong(path, "this is no file of tuning candidates; give one that tc-compile --tuning-candidates wrote");
     return std::nullopt;

@@ -45,7 +45,7 @@ public:
       TuneResult result;
       result.machine = machine->name;
       if (!lookup(kernel, result))
-        error = measure(kernel, number, *machine, result);
+        error = measure(kernel, *machine, result);
       if (!error.empty())
         return error;
       if (options.end)
@@ -78,7 +78,7 @@ private:
   }
 
   /// The error is about the database; what else goes wrong is the kernel's result.
-  std::string measure(const TuneKernel &kernel, size_t number, const Machine &machine, TuneResult &result) {
+  std::string measure(const TuneKernel &kernel, const Machine &machine, TuneResult &result) {
     auto leave = [&](const std::string &why) {
       result.text = "not tuned: " + why;
       return std::string();
@@ -111,11 +111,6 @@ private:
     contest.count = variant->schedules.size();
     contest.open = [&](size_t candidate, std::string &why) {
       return Runner::openFunction(*first, variant->schedules[candidate], tensors, why);
-    };
-    contest.begin = [&](size_t candidate, double bestUs) {
-      if (options.begin)
-        options.begin(number, candidate, bestUs);
-      return true;
     };
     const Choice choice = choose(*first, tensors, contest);
     if (!choice.failure.empty()) {

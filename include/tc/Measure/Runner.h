@@ -44,8 +44,6 @@ public:
 
 /// How artifacts run.
 struct RunnerOptions {
-  /// Of the artifact, in messages.
-  std::string name = "a kernel";
   /// "" lets the runtime choose.
   std::string variant;
   unsigned threads = 1;

@@ -28,8 +28,7 @@ struct TuneResult {
 struct TuneThereOptions {
   std::string database;            ///< a file, which is extended
   std::optional<Machine> cpu, gpu; ///< nullopt: kernels of its kind are left alone
-  /// Called before a kernel, with its number and schedule, and after it. May be null.
-  std::function<void(size_t number, size_t schedule, double bestUs)> begin;
+  /// Called after each kernel, with its number in the file. May be null.
   std::function<void(size_t number, const TuneResult &result)> end;
 };
 
