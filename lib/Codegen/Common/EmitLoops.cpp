@@ -158,6 +158,19 @@ SmallVector<Value> Emitter::laneLoop(Value count, std::optional<int64_t> constan
       w);
 }
 
+SmallVector<Value> Emitter::teamLoop(Value count, ValueRange inits,
+                                     llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body) {
+  const int64_t w = width();
+  const bool isWhole = multipleOf(count) % w == 0;
+  return loop(
+      mul(team->member, i64(w)), count, w * team->size, inits,
+      [&](Index iv, ValueRange values) {
+        scopes.back().mask = isWhole ? Value() : tailMask(*this, sub(count, iv.base));
+        return body(contiguous(iv), values);
+      },
+      w);
+}
+
 void Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
                        Value lower) {
   laneLoop(

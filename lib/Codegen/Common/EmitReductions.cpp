@@ -162,26 +162,17 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         return nest(dim + 1, inner, llvm::to_vector(carried));
       });
     }
-    if (team) { // every member takes each team->size-th vector
-      int64_t w = width();
-      const bool whole = multipleOf(extent) % w == 0;
-      Value start = mul(team->member, i64(w));
-      return loop(
-          start, extent, w * team->size, acc,
-          [&](Index iv, ValueRange carried) {
-            Value on = whole ? Value() : tailMask(*this, sub(extent, iv.base));
-            scopes.back().mask = on;
-            SmallVector<Index> inner = at;
-            inner.push_back(contiguous(iv));
-            Value value = broadcast(toAccumulator(element(inner)));
-            if (on)
-              value = arith::SelectOp::create(b, location, on, value, broadcast(neutral(kind, elementType)));
-            SmallVector<Value> next = llvm::to_vector(carried);
-            next[0] = merge(carried[0], value);
-            return next;
-          },
-          w);
-    }
+    if (team)
+      return teamLoop(extent, acc, [&](const Index &lane, ValueRange carried) {
+        SmallVector<Index> inner = at;
+        inner.push_back(lane);
+        Value value = broadcast(toAccumulator(element(inner)));
+        if (const Value on = mask())
+          value = arith::SelectOp::create(b, location, on, value, broadcast(neutral(kind, elementType)));
+        SmallVector<Value> next = llvm::to_vector(carried);
+        next[0] = merge(carried[0], value);
+        return next;
+      });
     // Innermost, vectorised: blocks of kUnroll vectors with an accumulator each, then single masked vectors.
     int64_t w = width(), block = w * kUnroll;
     Value blocks = mul(divUnsigned(extent, i64(block)), i64(block));
@@ -386,7 +377,10 @@ static Value emitArgReduce(Emitter &e, prim::ArgReduceOp op, ArrayRef<Index> at)
   const bool lanesOutside = anyLanes(at), isMax = op.getKind() == prim::ReduceKind::Max, isLast = op.getLastIndex();
   // Lanes along what is kept; else along the axis if it is the last, where each lane has a best element of its own.
   const bool lanesInside = !lanesOutside && axis + 1 == in.size() && e.argReduceLanes;
-  const bool lanes = lanesOutside || lanesInside;
+  // A team shares the axis out, and then compares what its members found.
+  const bool isOfTeam = lanesInside && e.team,
+             isShared = isOfTeam && ArrayRef(e.team->rowSizes) == ArrayRef(in).slice(axis, 1);
+  const bool lanes = lanesOutside || (lanesInside && !(isShared && e.team->shares[0].at.back().isUniform()));
   auto shape = [&](Value value) { return lanes ? e.broadcast(value) : value; };
   auto position = [&](const Index &index) {
     SmallVector<Index> full(at.begin(), at.end());
@@ -400,7 +394,7 @@ static Value emitArgReduce(Emitter &e, prim::ArgReduceOp op, ArrayRef<Index> at)
                                           : TypedAttr(b.getBoolAttr(true));
     return arith::XOrIOp::create(b, e.loc(), v, arith::ConstantOp::create(b, e.loc(), yes));
   };
-  auto step = [&](const Index &index, ValueRange carried) {
+  auto stepWhere = [&](const Index &index, ValueRange carried, Value on) {
     Value value = e.toAccumulator(shape(e.emit(op.getOperand(), position(index))));
     Value better;
     if (isa<FloatType>(element)) {
@@ -419,30 +413,44 @@ static Value emitArgReduce(Emitter &e, prim::ArgReduceOp op, ArrayRef<Index> at)
                       : (isMax ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt));
       better = arith::CmpIOp::create(b, e.loc(), kind, value, carried[0]);
     }
-    if (Value on = e.mask(); on && lanesInside)
-      better = arith::AndIOp::create(b, e.loc(), better, on);
+    if (on)
+      better = arith::AndIOp::create(b, e.loc(), better, shape(on));
     Value best = arith::SelectOp::create(b, e.loc(), better, value, carried[0]);
     Value where = arith::SelectOp::create(b, e.loc(), better, shape(e.materialize(index)), carried[1]);
     return SmallVector<Value>{best, where};
+  };
+  auto step = [&](const Index &index, ValueRange carried) {
+    return stepWhere(index, carried, lanesInside ? e.mask() : Value());
   };
   // Every lane begins with the first element.
   Value first = e.toAccumulator(shape(e.emit(op.getOperand(), position(e.constant(0)))));
   SmallVector<Value> start{first, shape(e.i64(0))};
   if (!lanesInside)
     return e.loop(e.i64(1), e.size(in[axis]), 1, start, step)[1];
-  SmallVector<Value> best = e.laneLoop(e.size(in[axis]), prim::getConstantSize(in[axis]), start, step);
-  // Of the lanes that hold the best of all, the one with the first (last) position.
-  const Type accumulator = Emitter::accumulatorOf(element);
-  Value top = e.broadcast(e.reduceLanes(op.getKind(), accumulator, best[0]));
+  SmallVector<Value> best = start;
+  if (isShared)
+    for (const Emitter::Team::Share &share : e.team->shares)
+      best = stepWhere(share.at.back(), best, share.isOwn);
+  else if (isOfTeam)
+    best = e.teamLoop(e.size(in[axis]), start, step);
+  else
+    best = e.laneLoop(e.size(in[axis]), prim::getConstantSize(in[axis]), start, step);
+  auto combineAll = [&](prim::ReduceKind kind, Type type, Value value) {
+    if (lanes)
+      value = e.reduceLanes(kind, type, value);
+    return isOfTeam ? e.team->across(kind, type, value) : value;
+  };
+  // Of all that hold the best, the one with the first (last) position.
+  const Value top = shape(combineAll(op.getKind(), Emitter::accumulatorOf(element), best[0]));
   Value hit = isa<FloatType>(element)
                   ? Value(arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::UEQ, best[0], top))
                   : arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, best[0], top);
   if (isa<FloatType>(element)) // a NaN is the best: not the numbers beside it
     hit = arith::AndIOp::create(
         b, e.loc(), hit, arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, isNaN(best[0]), isNaN(top)));
-  auto choice = isLast ? prim::ReduceKind::Max : prim::ReduceKind::Min;
-  Value none = e.broadcast(e.neutral(choice, b.getI64Type()));
-  return e.reduceLanes(choice, b.getI64Type(), arith::SelectOp::create(b, e.loc(), hit, best[1], none));
+  const prim::ReduceKind choice = isLast ? prim::ReduceKind::Max : prim::ReduceKind::Min;
+  const Value none = shape(e.neutral(choice, b.getI64Type()));
+  return combineAll(choice, b.getI64Type(), arith::SelectOp::create(b, e.loc(), hit, best[1], none));
 }
 
 void tc::codegen::addReductionEmissions(EmissionRegistry &registry) {

@@ -241,6 +241,11 @@ public:
   llvm::SmallVector<mlir::Value>
   laneLoop(mlir::Value count, std::optional<int64_t> constantCount, mlir::ValueRange inits,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, mlir::Value lower = {});
+  /// The team's members take one vector of lanes over [0, count) after another: each goes on with its own values. Lanes
+  /// beyond the last are masked.
+  llvm::SmallVector<mlir::Value>
+  teamLoop(mlir::Value count, mlir::ValueRange inits,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body);
   /// laneLoop of vectors of which none reads what another one stores: several may be computed side by side.
   void independentLanes(mlir::Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
                         mlir::Value lower = {});

@@ -78,7 +78,8 @@ class ColumnReduceGenerator final : public GeneratorFor<Schedule, Rows> {
 public:
   std::optional<Rows> analyze(const RegionProblem &region) const override {
     const Reduction *reduction = region.findReduction();
-    if (!reduction || reduction->sizes.empty())
+    // A block's threads would meet in searches for the best element.
+    if (!reduction || reduction->sizes.empty() || !region.getBody().getOps<prim::ArgReduceOp>().empty())
       return std::nullopt;
     const Epilogue *epilogue = region.findWholeEpilogue(reduction->op.getResult());
     return epilogue ? std::optional(Rows(*reduction, *epilogue)) : std::nullopt;
@@ -321,11 +322,6 @@ private:
     e.team.reset();
     const Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, thread, e.i64(0));
     e.ifThen(leads, [&] { finish(at, sum); });
-  }
-
-  /// What does not depend on the lanes comes as a scalar.
-  static Value vectorOf(Emitter &e, Value value, int64_t lanes) {
-    return lanes > 1 && !isa<VectorType>(value.getType()) ? e.broadcast(value) : value;
   }
 };
 

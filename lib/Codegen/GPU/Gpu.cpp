@@ -51,15 +51,17 @@ DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t thread
   return attributes.getDictionary(context);
 }
 
-Value tc::codegen::gpu::shuffle(Emitter &e, Value value, int32_t mask) {
+static Value shuffleBy(Emitter &e, Value value, NVVM::ShflKind kind, int32_t by) {
   OpBuilder &b = e.builder();
   Location loc = e.loc();
   Type i32 = b.getI32Type();
   Type type = value.getType();
   auto one = [&](Value word) -> Value {
-    Value all = arith::ConstantIntOp::create(b, loc, i32, -1), lanes = arith::ConstantIntOp::create(b, loc, i32, 31);
-    Value offset = arith::ConstantIntOp::create(b, loc, i32, mask);
-    return NVVM::ShflOp::create(b, loc, i32, all, word, offset, lanes, NVVM::ShflKind::bfly, UnitAttr());
+    // The last operand is the lane at which a warp ends, or where values come from before, begins.
+    const int32_t end = kind == NVVM::ShflKind::up ? 0 : machine::kWarpThreads - 1;
+    Value all = arith::ConstantIntOp::create(b, loc, i32, -1), last = arith::ConstantIntOp::create(b, loc, i32, end);
+    Value offset = arith::ConstantIntOp::create(b, loc, i32, by);
+    return NVVM::ShflOp::create(b, loc, i32, all, word, offset, last, kind, UnitAttr());
   };
   unsigned bits = type.getIntOrFloatBitWidth();
   Type integer = b.getIntegerType(bits);
@@ -79,6 +81,18 @@ Value tc::codegen::gpu::shuffle(Emitter &e, Value value, int32_t mask) {
   }
   return isa<FloatType>(type) ? Value(LLVM::BitcastOp::create(b, loc, type, raw)) : raw;
 }
+
+Value tc::codegen::gpu::shuffle(Emitter &e, Value value, int32_t mask) {
+  return shuffleBy(e, value, NVVM::ShflKind::bfly, mask);
+}
+Value tc::codegen::gpu::shuffleUp(Emitter &e, Value value, int32_t distance) {
+  return shuffleBy(e, value, NVVM::ShflKind::up, distance);
+}
+
+Value tc::codegen::gpu::vectorOf(Emitter &e, Value value, int64_t lanes) {
+  return lanes > 1 && !isa<VectorType>(value.getType()) ? e.broadcast(value) : value;
+}
+
 Value tc::codegen::gpu::loadFloats(Emitter &e, Value pointer, int64_t lanes) {
   const Type f32 = e.builder().getF32Type();
   return LLVM::LoadOp::create(e.builder(), e.loc(), lanes == 1 ? f32 : Type(VectorType::get({lanes}, f32)), pointer,

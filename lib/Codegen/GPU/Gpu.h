@@ -26,6 +26,10 @@ mlir::Value sharedArray(Emitter &e, llvm::StringRef name, mlir::Type element, in
 void makeTeam(Emitter &e, int64_t threads);
 /// The value of the lane whose number differs by `mask`, for any type of up to 64 bits.
 mlir::Value shuffle(Emitter &e, mlir::Value value, int32_t mask);
+/// The value of the lane `distance` before this one; of lanes without one, their own.
+mlir::Value shuffleUp(Emitter &e, mlir::Value value, int32_t distance);
+/// `value` as a vector where there are several lanes: what does not depend on them comes as a scalar.
+mlir::Value vectorOf(Emitter &e, mlir::Value value, int64_t lanes);
 /// `lanes` floats, a vector if there are several.
 mlir::Value loadFloats(Emitter &e, mlir::Value pointer, int64_t lanes);
 /// What depends on the epilogue's result at `at`, which is `sums`, one or a vector of f32.

@@ -1,6 +1,5 @@
-//===- Lines.cpp - the "gpu.scan", "gpu.scatter" and "gpu.sort" strategies ----------------------------------------===//
+//===- Lines.cpp - the "gpu.scatter" and "gpu.sort" strategies ----------------------------------------------------===//
 //
-// gpu.scan     a thread walks along a line
 // gpu.scatter  updates are applied in row-major order by the one thread that an element belongs to, so that the last
 // one
 //              wins and sums are the same in each run. A line along the axis (scatter_elements), or a column of the
@@ -54,53 +53,6 @@ void forItem(Emitter &e, AffineExpr items, int64_t block, Value task, llvm::func
   const Value isItem = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::slt, item, e.size(items));
   e.ifThen(isItem, [&] { fn(e.uniform(item)); });
 }
-
-//===--- scans ----------------------------------------------------------------------------------------------------===//
-
-struct ScanProblem {
-  mutable prim::ScanOp op; // accessors of ops are not const
-  Lines lines;
-
-  SmallVector<AffineExpr> grid() const { return {prim::product(op.getContext(), lines.outer), lines.innerCount()}; }
-};
-
-class ScanGenerator final : public GeneratorFor<kernel::GpuScanAttr, ScanProblem> {
-public:
-  std::optional<ScanProblem> analyze(const RegionProblem &region) const override {
-    auto op = region.findYielded<prim::ScanOp>();
-    return op ? std::optional(ScanProblem{op, Lines(op.getOperand(), op.getAxis())}) : std::nullopt;
-  }
-
-  FailureOr<kernel::GpuScanAttr> decide(const RegionProblem &region, const ScanProblem &) const override {
-    return kernel::GpuScanAttr::Params().get(region.getContext());
-  }
-
-  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
-                                                       const ScanProblem &p) const override {
-    return withOtherBlocks(*decide(region, p));
-  }
-
-  SmallVector<Launch> makeLaunches(const ScanProblem &p, kernel::GpuScanAttr s) const override {
-    return {launchOf(prim::product(s.getContext(), p.grid()), s.getBlock())};
-  }
-
-  void emitTasks(const ScanProblem &p, kernel::GpuScanAttr s, unsigned, Emitter &e, Value begin, Value) const override {
-    prim::ScanOp op = p.op;
-    const SmallVector<AffineExpr> grid = p.grid(), sizes = prim::getSizes(op.getResult());
-    const Type element = elementOf(op.getResult()), accumulator = Emitter::accumulatorOf(element);
-    forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin, [&](Index item) {
-      const SmallVector<Index> line = e.delinearize(item, grid);
-      const Value length = e.size(p.lines.length), last = e.sub(length, e.i64(1));
-      e.loop(e.i64(0), length, 1, e.neutral(op.getKind(), element), [&](Index k, ValueRange before) {
-        const Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
-        const SmallVector<Index> at = p.lines.at(e, {line[0], line[1]}, position);
-        const Value sum = e.combine(op.getKind(), accumulator, before[0], e.toAccumulator(e.emit(op.getOperand(), at)));
-        e.store(e.fromAccumulator(op.getExclusive() ? before[0] : sum, element), e.output(0), element, sizes, at);
-        return SmallVector<Value>{sum};
-      });
-    });
-  }
-};
 
 //===--- scatters -------------------------------------------------------------------------------------------------===//
 
@@ -394,10 +346,6 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::gpuScanGenerator() {
-  static const ScanGenerator generator;
-  return &generator;
-}
 const Generator *tc::codegen::gpuScatterGenerator() {
   static const ScatterGenerator generator;
   return &generator;

@@ -79,6 +79,12 @@ struct RowsProblem {
   SmallVector<AffineExpr> known;
 };
 
+/// Of elements or of their positions.
+struct RowReduction {
+  Value operand, result;
+  SmallVector<int64_t> dims;
+};
+
 int64_t likelyLength(ArrayRef<AffineExpr> row, Operation *scope) {
   const double count =
       row.size() == 1 ? double(getLikelySize(row.front(), scope, usual::kRowLength)) : getLikelyCount(row, scope);
@@ -117,11 +123,17 @@ class RowsGenerator final : public GeneratorFor<kernel::GpuRowsAttr, RowsProblem
 public:
   std::optional<RowsProblem> analyze(const RegionProblem &region) const override {
     const ValueRange roots = region.getYielded();
+    SmallVector<RowReduction> reductions;
+    for (Operation &op : region.getBody())
+      if (auto reduce = dyn_cast<prim::ReduceOp>(op))
+        reductions.push_back({reduce.getOperand(), reduce.getResult(), llvm::to_vector(reduce.getDims())});
+      else if (auto arg = dyn_cast<prim::ArgReduceOp>(op))
+        reductions.push_back({arg.getOperand(), arg.getResult(), {int64_t(arg.getAxis())}});
     // Rows are those of a reduction of what an output has elements of, else outputs have their results.
     SmallVector<AffineExpr> sizes = prim::getSizes(roots[largestOutput(roots)]);
     const SmallVector<AffineExpr> core = withoutOnes(sizes);
-    for (auto reduce : region.getBody().getOps<prim::ReduceOp>())
-      if (const auto in = prim::getSizes(reduce.getOperand()); !reduce.getDims().empty() && withoutOnes(in) == core) {
+    for (const RowReduction &reduce : reductions)
+      if (const auto in = prim::getSizes(reduce.operand); !reduce.dims.empty() && withoutOnes(in) == core) {
         sizes = in;
         break;
       }
@@ -130,14 +142,14 @@ public:
     SmallVector<SmallVector<AffineExpr>> reduced;
     size_t rank = 0; // of rows that the region computes
     bool isOfPoint = false;
-    for (auto reduce : region.getBody().getOps<prim::ReduceOp>()) {
-      const auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
+    for (const RowReduction &reduce : reductions) {
+      const auto in = prim::getSizes(reduce.operand), out = prim::getSizes(reduce.result);
       // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the
       // grid's point.
-      for (auto [i, dim] : llvm::enumerate(reduce.getDims()))
-        if (dim != int64_t(in.size() - reduce.getDims().size() + i))
+      for (auto [i, dim] : llvm::enumerate(reduce.dims))
+        if (dim != int64_t(in.size() - reduce.dims.size() + i))
           return std::nullopt;
-      const ArrayRef<AffineExpr> along = ArrayRef(in).take_back(reduce.getDims().size());
+      const ArrayRef<AffineExpr> along = ArrayRef(in).take_back(reduce.dims.size());
       if (in == sizes && !along.empty() && (rank == 0 || rank == along.size()))
         rank = along.size();
       else if (withoutOnes(out) == core)
@@ -146,7 +158,7 @@ public:
         return std::nullopt;
       if (!along.empty()) {
         reduced.emplace_back(along);
-        length = std::max(length, likelyLength(along, reduce));
+        length = std::max(length, likelyLength(along, reduce.result.getDefiningOp()));
       }
     }
     // Threads at elements of their own must not meet: they don't where lanes lie along the row.

@@ -142,3 +142,21 @@ func.func @elements_and_sums(%x: tensor<512x4x16xf32>) -> (tensor<512x4x16xf32>,
   }
   return %r#0, %r#1 : tensor<512x4x16xf32>, tensor<512x1x1xf32>
 }
+
+// -----
+
+// The position of the best element: a block shares the row out, and compares what its threads found.
+// SCHEDULE-LABEL: func.func @best
+// SCHEDULE: #kernel.gpu.rows<block = 256, inRegisters = true>
+// CHECK-LABEL: func.func @best
+// CHECK: llvm.func @
+// CHECK-COUNT-2: llvm.load {{.*}} vector<4xf32>
+// CHECK: nvvm.shfl.sync
+// CHECK: llvm.store {{.*}} i64
+func.func @best(%x: tensor<64x2048xf32>) -> tensor<64xi64> {
+  %r = kernel.region(%a = %x : tensor<64x2048xf32>) -> (tensor<64xi64>) {
+    %m = prim.arg_reduce max %a axis = 1 : tensor<64x2048xf32> -> tensor<64xi64>
+    kernel.yield %m : tensor<64xi64>
+  }
+  return %r : tensor<64xi64>
+}

@@ -333,8 +333,15 @@ def Kernel_GpuMma : Kernel_Strategy<"GpuMma", "gpu.mma", [
       # "    return emitError() << \"passes is 1 or 3, not \" << passes;\n";
   let summary = "Products and convolutions on tensor cores, by warps or warpgroups";
 }
-def Kernel_GpuScan : Kernel_Strategy<"GpuScan", "gpu.scan", [Number<"block", "threads of a block", 128, 1>]> {
-  let summary = "Running values along an axis, a line a thread";
+def Kernel_GpuScan : Kernel_Strategy<"GpuScan", "gpu.scan", [
+    Number<"block", "threads of a block", 128, 1>,
+    PowerOfTwo<"down", "threads that share a line, at most all; 1: none", 1, 1>,
+    Flag<"inTurn", "that take neighbouring elements in turn, a block a line; else each has a piece of the line">
+  ]> {
+  let moreChecks =
+      "  if (block % down != 0)\n    return emitError() << \"down divides block, \" << block << \", and \" << down << \" does not\";\n"
+      # "  if (inTurn && (down != block || block % 32 != 0))\n    return emitError() << \"a line in turn has all threads of a block, in whole warps, not \" << down << \" of \" << block;\n";
+  let summary = "Running values along an axis, by a thread or several";
 }
 def Kernel_GpuScatter : Kernel_Strategy<"GpuScatter", "gpu.scatter", [
     Number<"block", "threads of a block", 128, 1>,
