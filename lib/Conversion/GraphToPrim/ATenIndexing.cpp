@@ -700,6 +700,30 @@ LogicalResult embeddingRenorm(NodeContext &ctx) {
   return ctx.result(b.convert(b.mul(rows, b.broadcastInDims(scale, sizes, {0})), b.elementOf(*self)));
 }
 
+/// The step of a vector 0, step, 2 step, ... of constants or as `arange` makes it; nullopt of another, or of one that
+/// may be another.
+std::optional<int64_t> stepFromZero(NodeContext &ctx, Value v) {
+  if (std::optional<SmallVector<int64_t>> numbers = ctx.constantInts(v)) {
+    const int64_t step = numbers->size() > 1 ? (*numbers)[1] : 0;
+    for (auto [i, number] : llvm::enumerate(*numbers))
+      if (number != int64_t(i) * step)
+        return std::nullopt;
+    return step > 0 ? std::optional(step) : std::nullopt;
+  }
+  int64_t step = 1;
+  while (Operation *op = v.getDefiningOp()) {
+    if (isa<IotaOp>(op))
+      return step;
+    const std::optional<double> other = op->getNumOperands() == 2 ? getSplatValue(op->getOperand(1)) : std::nullopt;
+    if (isa<MulOp>(op) && step == 1 && other && *other >= 1 && *other < double(int64_t(1) << 31))
+      step = int64_t(*other);
+    else if (!isa<ConvertOp>(op) && !(isa<AddOp>(op) && other == 0.0))
+      return std::nullopt;
+    v = op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
 /// Rows of a table, those of a bag combined. Bag i begins at offsets[i].
 LogicalResult embeddingBag(NodeContext &ctx) {
   Call c(ctx);
@@ -746,13 +770,26 @@ LogicalResult embeddingBag(NodeContext &ctx) {
   const bool countsFromEnd = ctx.node().getOpType() == "embedding_bag.padding_idx";
   const int64_t padding = c.integer("padding_idx", -1);
   AffineExpr all = bags;
+  Value isPadding;
   if (ctx.hasAttr("padding_idx") && (countsFromEnd || padding != -1)) {
     Value index = b.convert(*indices, i64);
     AffineExpr at = simplifySize(padding < 0 ? table[0] + padding : b.size(padding));
-    bag = b.select(b.compare(CompareKind::EQ, index, filled(b, at, {n})), filled(b, bags, {n}), bag);
+    isPadding = b.compare(CompareKind::EQ, index, filled(b, at, {n}));
+    bag = b.select(isPadding, filled(b, bags, {n}), bag);
     all = simplifySize(bags + 1);
   }
+  // A matrix of indices is bags of equal size, whose rows lie one after another.
+  const std::optional<int64_t> perBag = getConstantSize(bags) == 1 ? getConstantSize(n) : stepFromZero(ctx, *offsets);
+  const bool areEven = perBag && !c.flag("include_last_offset") && simplifySize(bags * *perBag - n) == b.size(0);
   auto into = [&](Value base, Value values, ReduceKind kind) {
+    if (areEven) {
+      Sizes sizes = getSizes(values), bySizes{bags, b.size(*perBag)};
+      if (isPadding)
+        values = b.select(b.broadcastInDims(isPadding, sizes, {0}),
+                          b.broadcastTo(b.sliceDim(base, 0, b.size(0), b.size(1)), sizes), values);
+      llvm::append_range(bySizes, ArrayRef(sizes).drop_front());
+      return b.reduce(kind, b.reshape(values, bySizes), {1});
+    }
     Value sums = ScatterNDOp::create(b, base.getType(), base, b.unsqueeze(bag, 1), values, asAttr(b, kind));
     return b.sliceDim(sums, 0, b.size(0), bags);
   };

@@ -111,3 +111,29 @@ graph.func @sort(%x: tensor<4xcomplex<f32>> {graph.name = "x"}) -> (!tc.unknown,
   %y:2 = graph.node "aten":"sort.default" opset 1(%x) {arg_names = ["self"]} : (tensor<4xcomplex<f32>>) -> (!tc.unknown, !tc.unknown) loc("sort")
   graph.yield %y#0, %y#1 : !tc.unknown, !tc.unknown
 }
+
+// -----
+
+// Bags of equal size, of which offsets are constants or an arange: rows that lie one after another, and no scatter.
+// IR-LABEL: func.func @even_bags
+// IR-NOT: prim.scatter
+// IR: prim.reshape {{.*}} tensor<6x3xf32> -> tensor<2x3x3xf32>
+// IR: prim.reduce sum
+// IR-NOT: prim.scatter
+// IR: return
+graph.func @even_bags(%w: tensor<4x3xf32>, %i: tensor<6xi64>) -> tensor<2x3xf32> attributes {opsets = {aten = 1 : i64}} {
+  %o = graph.constant dense<[0, 3]> : tensor<2xi64>
+  %1:4 = graph.node "aten":"embedding_bag.padding_idx" opset 1(%w, %i, %o) {arg_names = ["weight", "indices", "offsets"], mode = 0 : i64} : (tensor<4x3xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x3xf32>, !tc.unknown, !tc.unknown, !tc.unknown)
+  graph.yield %1#0 : tensor<2x3xf32>
+}
+
+// -----
+
+// Bags of other sizes.
+// IR-LABEL: func.func @other_bags
+// IR: prim.scatter_nd
+graph.func @other_bags(%w: tensor<4x3xf32>, %i: tensor<6xi64>) -> tensor<2x3xf32> attributes {opsets = {aten = 1 : i64}} {
+  %o = graph.constant dense<[0, 2]> : tensor<2xi64>
+  %1:4 = graph.node "aten":"embedding_bag.padding_idx" opset 1(%w, %i, %o) {arg_names = ["weight", "indices", "offsets"], mode = 0 : i64} : (tensor<4x3xf32>, tensor<6xi64>, tensor<2xi64>) -> (tensor<2x3xf32>, !tc.unknown, !tc.unknown, !tc.unknown)
+  graph.yield %1#0 : tensor<2x3xf32>
+}
