@@ -6,6 +6,8 @@
 
 #include "CPU/KeySort.h"
 
+#include "Common/OrderedKey.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
@@ -52,19 +54,10 @@ struct Ops {
 /// Addresses of what is held, of the other half of its memory, and of the row's variables.
 struct KeySort::State {
   Held held, other;
-  Value number, limit; // stack: how many are held, i64; greatest key that may be among the first, orderedType()
-  Value tables;        // stack: i32 for each value of each digit
+  Value number,
+      limit;    // stack: how many are held, i64; greatest key that may be among the first, orderedKeyType(element)
+  Value tables; // stack: i32 for each value of each digit
 };
-
-bool KeySort::isSupported(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element))
-    return integer.getWidth() <= 64;
-  return element.isF16() || element.isBF16() || element.isF32() || element.isF64();
-}
-
-unsigned KeySort::keyBits(Type element) {
-  return std::max<unsigned>(8, llvm::PowerOf2Ceil(element.getIntOrFloatBitWidth()));
-}
 
 //===--- sizes ----------------------------------------------------------------------------------------------------===//
 
@@ -92,45 +85,10 @@ AffineExpr KeySort::scratchBytes() const { return prim::simplifySize(room() * (s
 
 //===--- keys -----------------------------------------------------------------------------------------------------===//
 
-Type KeySort::orderedType() const { return IntegerType::get(element.getContext(), keyBits(element) == 64 ? 64 : 32); }
-
-Value KeySort::ordered(Emitter &e, Value x) const {
-  Ops o{e};
-  const unsigned bits = keyBits(element);
-  Type result = orderedType();
-  auto extend = [&](Value v, bool isSigned) -> Value {
-    if (getElementTypeOrSelf(v.getType()) == result)
-      return v;
-    if (isSigned)
-      return arith::ExtSIOp::create(o.b, e.loc(), o.typeLike(v, result), v);
-    return arith::ExtUIOp::create(o.b, e.loc(), o.typeLike(v, result), v);
-  };
-  Value key;
-  if (auto type = dyn_cast<FloatType>(element)) {
-    // Sign and magnitude to two's complement, where -0 is 0; NaN, of any sign, above infinity.
-    const unsigned width = type.getWidth();
-    const int64_t most = int64_t((uint64_t(1) << (width - 1)) - 1);
-    APInt infinity = APFloat::getInf(type.getFloatSemantics()).bitcastToAPInt();
-    Type integer = IntegerType::get(element.getContext(), width);
-    Value pattern = arith::BitcastOp::create(o.b, e.loc(), o.typeLike(x, integer), x);
-    Value magnitude = o.bitAnd(pattern, o.like(pattern, most));
-    Value sign = arith::ShRSIOp::create(o.b, e.loc(), pattern, o.like(pattern, width - 1));
-    Value number = o.minus(o.bitXor(magnitude, sign), sign);
-    Value isNaN = o.compare(P::sgt, magnitude, o.like(pattern, int64_t(infinity.getZExtValue())));
-    key = extend(arith::SelectOp::create(o.b, e.loc(), isNaN, o.like(pattern, most), number), /*isSigned=*/true);
-  } else {
-    bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
-    key = extend(x, !isUnsigned);
-    if (isUnsigned)
-      key = o.minus(key, o.like(key, int64_t(uint64_t(1) << (bits - 1))));
-  }
-  return isDescending ? o.bitXor(key, o.like(key, -1)) : key;
-}
-
 /// What is held of a key. With split keys: the key, not negative where it has fewer than 64 bits.
 Value KeySort::heldKey(Emitter &e, Value key, Value number) const {
   Ops o{e};
-  const unsigned bits = keyBits(element);
+  const unsigned bits = orderedKeyBits(element);
   if (bits == 64)
     return key;
   Value positive = o.wide(o.plus(key, o.like(key, int64_t(1) << (bits - 1))));
@@ -143,7 +101,7 @@ Value KeySort::heldKey(Emitter &e, Value key, Value number) const {
 /// The greatest key before the held `key`. That of the least one is the greatest of all: then all pass.
 Value KeySort::limitAfter(Emitter &e, Value key) const {
   Ops o{e};
-  const unsigned bits = keyBits(element);
+  const unsigned bits = orderedKeyBits(element);
   if (bits < 64) {
     if (!splitKeys)
       key = arith::ShRUIOp::create(o.b, e.loc(), key, o.like(key, kNumberBits));
@@ -173,20 +131,20 @@ void KeySort::emit(Emitter &e, Value scratch, llvm::function_ref<Value(Index)> r
     state.other.numbers = part(3);
   }
   state.number = e.stackBuffer(i64, 1);
-  state.limit = e.stackBuffer(orderedType(), 1);
-  state.tables = e.stackBuffer(o.b.getI32Type(), int64_t(256) * (keyBits(element) / 8));
+  state.limit = e.stackBuffer(orderedKeyType(element), 1);
+  state.tables = e.stackBuffer(o.b.getI32Type(), int64_t(256) * (orderedKeyBits(element) / 8));
   auto row = [&] {
     if (holdsAll()) {
       e.laneLoop(e.size(length), constantLength,
-                 [&](Index at) { hold(e, state, at, ordered(e, e.broadcast(read(at)))); });
+                 [&](Index at) { hold(e, state, at, orderedKey(e, element, isDescending, e.broadcast(read(at)))); });
       sort(e, state, e.size(length));
     } else {
       e.storeAt(e.i64(0), state.number, i64, e.constant(0));
-      e.storeAt(worstKey(e), state.limit, orderedType(), e.constant(0));
+      e.storeAt(worstKey(e), state.limit, orderedKeyType(element), e.constant(0));
       if (sampleVectors(e) > 0)
         sample(e, state, read);
       e.laneLoop(e.size(length), constantLength,
-                 [&](Index at) { choose(e, state, at, ordered(e, e.broadcast(read(at)))); });
+                 [&](Index at) { choose(e, state, at, orderedKey(e, element, isDescending, e.broadcast(read(at)))); });
       sort(e, state, e.loadAt(state.number, i64, e.constant(0)));
     }
     e.laneLoop(e.size(count), constantCount, [&](Index i) {
@@ -207,17 +165,18 @@ void KeySort::emitFirst(Emitter &e, llvm::function_ref<Value(Index)> read,
                         llvm::function_ref<void(Index, Value)> write) const {
   Ops o{e};
   const Type i64 = o.b.getI64Type();
-  SmallVector<Value> start{ordered(e, e.broadcast(read(e.constant(0)))), e.broadcast(e.i64(0))};
+  SmallVector<Value> start{orderedKey(e, element, isDescending, e.broadcast(read(e.constant(0)))),
+                           e.broadcast(e.i64(0))};
   SmallVector<Value> best =
       e.laneLoop(e.size(length), prim::getConstantSize(length), start, [&](Index at, ValueRange carried) {
-        Value key = ordered(e, e.broadcast(read(at)));
+        Value key = orderedKey(e, element, isDescending, e.broadcast(read(at)));
         Value isBetter = o.compare(P::slt, key, carried[0]);
         if (Value on = e.mask())
           isBetter = o.bitAnd(isBetter, on);
         return SmallVector<Value>{arith::SelectOp::create(o.b, e.loc(), isBetter, key, carried[0]),
                                   arith::SelectOp::create(o.b, e.loc(), isBetter, e.materialize(at), carried[1])};
       });
-  Value least = e.broadcast(e.reduceLanes(prim::ReduceKind::Min, orderedType(), best[0]));
+  Value least = e.broadcast(e.reduceLanes(prim::ReduceKind::Min, orderedKeyType(element), best[0]));
   Value isLeast = o.compare(P::eq, best[0], least);
   Value number = arith::SelectOp::create(o.b, e.loc(), isLeast, best[1], o.like(best[1], INT64_MAX));
   write(e.constant(0), e.reduceLanes(prim::ReduceKind::Min, i64, number));
@@ -225,8 +184,8 @@ void KeySort::emitFirst(Emitter &e, llvm::function_ref<Value(Index)> read,
 
 /// The key that no other one comes after.
 Value KeySort::worstKey(Emitter &e) const {
-  const int64_t greatest = keyBits(element) == 64 ? INT64_MAX : INT32_MAX;
-  return arith::ConstantOp::create(e.builder(), e.loc(), e.builder().getIntegerAttr(orderedType(), greatest));
+  const int64_t greatest = orderedKeyBits(element) == 64 ? INT64_MAX : INT32_MAX;
+  return arith::ConstantOp::create(e.builder(), e.loc(), e.builder().getIntegerAttr(orderedKeyType(element), greatest));
 }
 
 /// Holds the keys of the numbers `at` there.
@@ -263,7 +222,7 @@ void KeySort::sample(Emitter &e, const State &state, llvm::function_ref<Value(In
         SmallVector<Value> next;
         for (auto [i, before] : llvm::enumerate(carried)) {
           const Index at = e.contiguous(e.addIndex(from, e.constant(int64_t(i) * e.width())));
-          next.push_back(better(ordered(e, e.broadcast(read(at))), before));
+          next.push_back(better(orderedKey(e, element, isDescending, e.broadcast(read(at))), before));
         }
         return next;
       },
@@ -271,7 +230,7 @@ void KeySort::sample(Emitter &e, const State &state, llvm::function_ref<Value(In
   best[0] = e.laneLoop(
       all, std::nullopt, best[0],
       [&](Index at, ValueRange carried) {
-        Value next = better(ordered(e, e.broadcast(read(at))), carried[0]);
+        Value next = better(orderedKey(e, element, isDescending, e.broadcast(read(at))), carried[0]);
         if (Value on = e.mask())
           next = arith::SelectOp::create(o.b, e.loc(), on, next, carried[0]);
         return SmallVector<Value>{next};
@@ -282,14 +241,14 @@ void KeySort::sample(Emitter &e, const State &state, llvm::function_ref<Value(In
   sort(e, state, e.i64(together));
   const Value last = e.loadAt(state.held.keys, i64, e.constant(*prim::getConstantSize(count) - 1));
   const Value before = limitAfter(e, last);
-  e.storeAt(o.plus(before, o.like(before, 1)), state.limit, orderedType(), e.constant(0)); // itself passes
+  e.storeAt(o.plus(before, o.like(before, 1)), state.limit, orderedKeyType(element), e.constant(0)); // itself passes
 }
 
 /// Holds those of a vector's elements that may be among the first.
 void KeySort::choose(Emitter &e, const State &state, Index at, Value key) const {
   Ops o{e};
   const Type i64 = o.b.getI64Type();
-  Value limit = e.loadAt(state.limit, orderedType(), e.constant(0));
+  Value limit = e.loadAt(state.limit, orderedKeyType(element), e.constant(0));
   Value passes = o.compare(P::sle, key, e.broadcast(limit));
   if (Value on = e.mask())
     passes = o.bitAnd(passes, on);
@@ -310,7 +269,7 @@ void KeySort::choose(Emitter &e, const State &state, Index at, Value key) const 
       Value k = e.size(count);
       e.storeAt(k, state.number, i64, e.constant(0));
       Value last = e.loadAt(state.held.keys, i64, e.uniform(e.sub(k, e.i64(1))));
-      e.storeAt(limitAfter(e, last), state.limit, orderedType(), e.constant(0));
+      e.storeAt(limitAfter(e, last), state.limit, orderedKeyType(element), e.constant(0));
     });
   });
 }
@@ -366,7 +325,7 @@ void KeySort::sortByRank(Emitter &e, const State &state, Value n) const {
 void KeySort::sortByDigits(Emitter &e, const State &state, Value n) const {
   Ops o{e};
   const Type i64 = o.b.getI64Type(), i32 = o.b.getI32Type();
-  const int64_t bits = keyBits(element), digitBits = bits == 8 ? 4 : 8, digits = bits / digitBits;
+  const int64_t bits = orderedKeyBits(element), digitBits = bits == 8 ? 4 : 8, digits = bits / digitBits;
   const int64_t values = int64_t(1) << digitBits;
   /// Position in the tables of the key's digit.
   auto entry = [&](Value key, int64_t digit) {

@@ -33,15 +33,6 @@ struct KeySort {
   /// to 31.
   bool splitKeys;
 
-  /// Whether keys of this type can be sorted here.
-  static bool isSupported(mlir::Type element);
-  /// Bits that tell keys of the type apart: 8, 16, 32 or 64.
-  static unsigned keyBits(mlir::Type element);
-
-  /// Signed integers of orderedType() in the order of the elements `x`, which may be in lanes; equal where they are. Of
-  /// up to 32 bits, they lie in [-h, h) for h = 2^(bits - 1).
-  mlir::Value ordered(Emitter &e, mlir::Value x) const;
-
   /// Bytes of scratch, a multiple of 64.
   mlir::AffineExpr scratchBytes() const;
   /// Sorts one row in `scratch`: `read` gives its elements, width() at a time, and `write` takes the numbers of the
@@ -58,7 +49,6 @@ private:
   mlir::AffineExpr capacity() const;
   mlir::AffineExpr room() const;
   bool holdsAll() const;
-  mlir::Type orderedType() const;
   mlir::Value heldKey(Emitter &e, mlir::Value ordered, mlir::Value number) const;
   mlir::Value limitAfter(Emitter &e, mlir::Value key) const;
   void emitFirst(Emitter &e, llvm::function_ref<mlir::Value(Index)> read,

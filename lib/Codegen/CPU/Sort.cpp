@@ -21,6 +21,7 @@
 #include "CPU/KeySort.h"
 #include "CPU/MicroKernel.h"
 #include "Common/Lines.h"
+#include "Common/OrderedKey.h"
 #include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -54,12 +55,12 @@ struct Problem {
   AffineExpr batches() const { return prim::product(op->getContext(), batch); }
 
   /// Whether rows are one key each.
-  bool isSingle() const { return prim::getConstantSize(keys) == 1 && KeySort::isSupported(element()); }
+  bool isSingle() const { return prim::getConstantSize(keys) == 1 && hasOrderedKey(element()); }
   /// Whether a key and a row's number are too many bits for one i64.
   bool needsSplitKeys() const {
     auto symbols = function()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
     int64_t most = prim::getSizeBounds(rows, symbols ? symbols : ArrayAttr::get(op->getContext(), {})).second;
-    return KeySort::keyBits(element()) == 64 || most > INT32_MAX;
+    return orderedKeyBits(element()) == 64 || most > INT32_MAX;
   }
   KeySort keySort(Schedule schedule) const {
     return {element(), op.getDescending(), rows, count, schedule.getSplitKeys() != 0};
@@ -121,7 +122,7 @@ public:
       const std::optional<int64_t> count = prim::getConstantSize(p.count), length = prim::getConstantSize(p.rows);
       const int64_t adjacent = p.adjacentDims();
       if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostAdjacent && adjacent &&
-          KeySort::keyBits(p.element()) <= 32 &&
+          orderedKeyBits(p.element()) <= 32 &&
           getLikelySize(p.adjacentRows(adjacent), p.op, /*usual=*/kBlock) >= kLeastAdjacent) {
         params.laneDims = adjacent;
         params.grain = grainFor(kGrainKeys, double(*count * *length) * kBlock);
@@ -217,7 +218,6 @@ private:
     OpBuilder &b = e.builder();
     const Location loc = e.loc();
     const int64_t count = *prim::getConstantSize(p.count);
-    const KeySort sort{p.element(), p.op.getDescending(), p.rows, p.count, /*splitKeys=*/false};
     const ArrayRef<AffineExpr> inner = ArrayRef(p.batch).take_back(dims);
     const AffineExpr rows = p.adjacentRows(dims);
     e.loop(begin, end, 1, [&](Index task) {
@@ -231,7 +231,7 @@ private:
           SmallVector<Index> at(batch);
           at.push_back(position);
           at.push_back(e.constant(0));
-          return sort.ordered(e, e.broadcast(e.emit(p.op.getOperand(), at)));
+          return orderedKey(e, p.element(), p.op.getDescending(), e.broadcast(e.emit(p.op.getOperand(), at)));
         };
         auto numberOf = [&](Value position) {
           return e.broadcast(arith::TruncIOp::create(b, loc, b.getI32Type(), position));
