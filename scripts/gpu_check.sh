@@ -14,6 +14,7 @@
 #   peers         the same beside torch.compile in MODES (default,reduce-overhead,max-autotune-no-cudagraphs)
 #   profile       time of each kernel of the suite                        profile.txt
 #   python        the package's tests, torch.compile's backend on the GPU; needs cffi and PyTorch there  python.txt
+#   lines         numbers of running sums and of positions of the largest  lines.txt
 #   tuning        numbers of all schedules that max-autotune measures     tuning.txt
 #   sanitizer     compute-sanitizer's memcheck and racecheck on the suite's small models  sanitizer.txt
 # NAMES: models of the suite (all). FLAGS: more options of tc-compile for them; with --precision tf32 set TF32=1, too. JOBS: processes that
@@ -130,6 +131,7 @@ run() {
     peers) suite peers "${MODES:-default,reduce-overhead,max-autotune-no-cudagraphs}" || failed=1 ;;
     profile) profile || failed=1 ;;
     python) package || failed=1 ;;
+    lines) python3 test/Integration/lines_cuda.py "$bin" 2>&1 | tee "$report/lines.txt" || failed=1 ;;
     tuning) python3 test/Integration/tuning_cuda.py "$bin" 2>&1 | tee "$report/tuning.txt" || failed=1 ;;
     sanitizer) sanitizer || failed=1 ;;
     *) usage ;;

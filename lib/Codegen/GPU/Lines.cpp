@@ -4,7 +4,9 @@
 // one
 //              wins and sums are the same in each run. A line along the axis (scatter_elements), or a column of the
 //              slices that indices name (scatter_nd), is dealt to `groups` threads: element i to thread i mod groups,
-//              which looks at all updates and takes its own. Neighbouring threads look at the same update at once
+//              which looks at all updates and takes its own. Neighbouring threads look at the same update at once.
+//              Of many updates of slices each block has a range: its threads look at as many updates at once, and then
+//              apply one after another of those that are the block's, a column each
 // gpu.sort     a thread counts the rows that come before its own: where that is less than what is asked for, it is the
 //              place of the row. The work grows with the square of the rows, and is that of a few instructions for each
 //              pair
@@ -19,6 +21,8 @@
 #include "Common/EmitterHelpers.h"
 #include "GPU/Gpu.h"
 #include "tc/Analysis/LikelySizes.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace tc;
@@ -75,10 +79,63 @@ struct ScatterProblem {
   }
 };
 
+// Updates that a thread looks at as fast as a block.
+constexpr int64_t kFewUpdates = 32;
+// Threads of a block that has a range, and blocks for each processor.
+constexpr int64_t kBlockOfRange = 256, kRangesPerProcessor = 4;
+
 class ScatterCode {
 public:
   ScatterCode(const ScatterProblem &p, int64_t groups, Emitter &e)
       : p(p), groups(groups), e(e), b(e.builder()), sizes(prim::getSizes(p.source)) {}
+
+  /// The slices of a range, by a block.
+  void emitRange(const Index &range, int64_t ranges, int64_t threads) {
+    const int64_t warps = threads / machine::kWarpThreads;
+    const Value thread = threadIndex(e), cells = e.size(p.cells), columns = e.size(p.columns);
+    const Value size = e.divUnsigned(e.add(cells, e.i64(ranges - 1)), e.i64(ranges));
+    const Value first = e.min(e.mul(range.base, size), cells), end = e.min(e.add(first, size), cells);
+    const SmallVector<AffineExpr> slices{p.cells, p.columns};
+    e.loop(e.add(e.mul(first, columns), thread), e.mul(end, columns), threads, [&](Index linear) {
+      const SmallVector<Index> at = e.delinearize(linear, slices);
+      const SmallVector<Index> to = placeOf({e.constant(0), at[1]}, at[0]);
+      e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
+    });
+    const Type i32 = b.getI32Type();
+    const Value words = sharedArray(e, "updates", i32, warps),
+                lane = e.remUnsigned(thread, e.i64(machine::kWarpThreads));
+    const Value all = arith::ConstantIntOp::create(b, e.loc(), i32, -1),
+                one = arith::ConstantIntOp::create(b, e.loc(), i32, 1);
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpIOp::create(b, e.loc(), predicate, x, y);
+    };
+    auto both = [&](Value x, Value y) -> Value { return arith::AndIOp::create(b, e.loc(), x, y); };
+    auto wide = [&](Value x) -> Value { return arith::ExtUIOp::create(b, e.loc(), b.getI64Type(), x); };
+    const Value count = e.sizeProduct(tuples());
+    e.loop(e.i64(0), count, threads, [&](Index turn) {
+      const Value own = e.add(turn.base, thread);
+      const Index cell = cellOf(e.uniform(e.min(own, e.sub(count, e.i64(1)))));
+      const Value isOwn = both(compare(arith::CmpIPredicate::slt, own, count),
+                               both(compare(arith::CmpIPredicate::sge, cell.base, first),
+                                    compare(arith::CmpIPredicate::slt, cell.base, end)));
+      const Value vote = NVVM::VoteSyncOp::create(b, e.loc(), i32, all, isOwn, NVVM::VoteSyncKind::ballot);
+      barrier(e); // the elements are there, or the words have been read
+      e.ifThen(compare(arith::CmpIPredicate::eq, lane, e.i64(0)),
+               [&] { e.storeAt(vote, words, i32, e.uniform(e.divUnsigned(thread, e.i64(machine::kWarpThreads)))); });
+      barrier(e);
+      e.loop(e.i64(0), e.i64(warps), 1, [&](Index warp) {
+        const Value bits = e.loadAt(words, i32, warp);
+        const Value before = e.add(turn.base, e.mul(warp.base, e.i64(machine::kWarpThreads)));
+        e.loop(e.i64(0), wide(LLVM::CtPopOp::create(b, e.loc(), i32, bits)), 1, bits, [&](Index, ValueRange left) {
+          const Value bit = LLVM::CountTrailingZerosOp::create(b, e.loc(), i32, left[0], /*is_zero_poison=*/false);
+          const Index row = e.uniform(e.add(before, wide(bit)));
+          e.loop(thread, columns, threads,
+                 [&](Index column) { updateSlice({e.constant(0), column}, e.constant(0), row); });
+          return SmallVector<Value>{both(left[0], arith::SubIOp::create(b, e.loc(), left[0], one))};
+        });
+      });
+    });
+  }
 
   void emit(ArrayRef<Index> at) {
     const Index &group = p.lines ? at[1] : at[0];
@@ -142,22 +199,37 @@ private:
     covered ? e.ifThen(covered, updateAll) : updateAll();
   }
 
-  void updateSlices(ArrayRef<Index> at, const Index &group) {
+  SmallVector<AffineExpr> tuples() const {
     SmallVector<AffineExpr> tuples = prim::getSizes(p.indices);
     tuples.pop_back();
-    e.loop(e.i64(0), e.size(prim::product(b.getContext(), tuples)), 1, [&](Index row) {
-      const SmallVector<Index> tuple = tuples.empty() ? SmallVector<Index>{} : e.delinearize(row, tuples);
-      SmallVector<Index> cell;
-      for (auto [dim, size] : llvm::enumerate(p.named)) {
-        SmallVector<Index> position(tuple);
-        position.push_back(e.constant(dim));
-        cell.push_back(namedBy(position, size));
-      }
-      SmallVector<Index> from(tuple);
-      if (!p.slice.empty())
-        llvm::append_range(from, e.delinearize(at[1], p.slice));
-      update(at, group, cell.empty() ? e.constant(0) : e.linearize(cell, p.named), from);
-    });
+    return tuples;
+  }
+  SmallVector<Index> tupleAt(const Index &row) {
+    const SmallVector<AffineExpr> of = tuples();
+    return of.empty() ? SmallVector<Index>{} : e.delinearize(row, of);
+  }
+
+  /// What update `row` names.
+  Index cellOf(const Index &row) {
+    const SmallVector<Index> tuple = tupleAt(row);
+    SmallVector<Index> cell;
+    for (auto [dim, size] : llvm::enumerate(p.named)) {
+      SmallVector<Index> position(tuple);
+      position.push_back(e.constant(dim));
+      cell.push_back(namedBy(position, size));
+    }
+    return cell.empty() ? e.constant(0) : e.linearize(cell, p.named);
+  }
+
+  void updateSlice(ArrayRef<Index> at, const Index &group, const Index &row) {
+    SmallVector<Index> from = tupleAt(row);
+    if (!p.slice.empty())
+      llvm::append_range(from, e.delinearize(at[1], p.slice));
+    update(at, group, cellOf(row), from);
+  }
+
+  void updateSlices(ArrayRef<Index> at, const Index &group) {
+    e.loop(e.i64(0), e.sizeProduct(tuples()), 1, [&](Index row) { updateSlice(at, group, row); });
   }
 
   Value within(Value condition, Value position, AffineExpr size) {
@@ -210,6 +282,12 @@ public:
     const int64_t columns = std::max<int64_t>(1, getLikelySize(p.columns, p.op, usual::kRowLength)),
                   cells = std::max<int64_t>(1, getLikelySize(p.cells, p.op, usual::kRowLength));
     kernel::GpuScatterAttr::Params params;
+    if (!p.lines && getLikelyCount(ArrayRef(prim::getSizes(p.indices)).drop_back(), p.op) > double(kFewUpdates)) {
+      params.block = kBlockOfRange;
+      params.ranges = std::min<int64_t>(cells, kRangesPerProcessor *
+                                                   machine::getDefaultGpu(region.getContext()).getMultiprocessors());
+      return params.get(region.getContext());
+    }
     params.groups = int64_t(llvm::PowerOf2Ceil(std::min<int64_t>(cells, llvm::divideCeil(kThreads, columns))));
     return params.get(region.getContext());
   }
@@ -218,21 +296,36 @@ public:
                                                        const ScatterProblem &p) const override {
     const kernel::GpuScatterAttr chosen = *decide(region, p);
     SmallVector<kernel::ScheduleAttr> others = withOtherBlocks(chosen);
-    for (int64_t groups : {chosen.getGroups() / 2, chosen.getGroups() / 4})
-      if (groups >= 1) {
+    if (chosen.getRanges())
+      for (int64_t ranges : {chosen.getRanges() * 2, chosen.getRanges() / 2}) {
         kernel::GpuScatterAttr::Params params = chosen.getParams();
-        params.groups = groups;
+        params.ranges = std::max<int64_t>(1, ranges);
         others.push_back(params.get(region.getContext()));
       }
+    else
+      for (int64_t groups : {chosen.getGroups() / 2, chosen.getGroups() / 4})
+        if (groups >= 1) {
+          kernel::GpuScatterAttr::Params params = chosen.getParams();
+          params.groups = groups;
+          others.push_back(params.get(region.getContext()));
+        }
     return others;
   }
 
   SmallVector<Launch> makeLaunches(const ScatterProblem &p, kernel::GpuScatterAttr s) const override {
+    if (s.getRanges()) {
+      Launch launch;
+      launch.tasks = getAffineConstantExpr(s.getRanges(), s.getContext());
+      launch.device = deviceAttr(s.getContext(), s.getBlock());
+      return {launch};
+    }
     return {launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock())};
   }
 
   void emitTasks(const ScatterProblem &p, kernel::GpuScatterAttr s, unsigned, Emitter &e, Value begin,
                  Value) const override {
+    if (s.getRanges())
+      return ScatterCode(p, 1, e).emitRange(e.uniform(begin), s.getRanges(), s.getBlock());
     const SmallVector<AffineExpr> grid = p.grid(s.getGroups());
     forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin,
             [&](Index item) { ScatterCode(p, s.getGroups(), e).emit(e.delinearize(item, grid)); });

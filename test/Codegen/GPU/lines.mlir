@@ -33,6 +33,24 @@ func.func @scatter_nd(%x: tensor<2000x3x4xf32>, %i: tensor<5x2xi64>, %u: tensor<
 
 // -----
 
+// Many updates: a block's threads look at as many at once, and take those of the block's range in their order.
+// SCHEDULE-LABEL: func.func @many_updates
+// SCHEDULE: #kernel.gpu.scatter<block = 256, ranges = 528>
+// CHECK-LABEL: func.func @many_updates
+// CHECK: llvm.func @
+// CHECK: nvvm.vote.sync ballot
+// CHECK: nvvm.barrier
+// CHECK: llvm.intr.cttz
+func.func @many_updates(%x: tensor<2000x3x4xf32>, %i: tensor<500x1xi64>, %u: tensor<500x3x4xf32>) -> tensor<2000x3x4xf32> {
+  %r = kernel.region(%a = %x : tensor<2000x3x4xf32>, %b = %i : tensor<500x1xi64>, %c = %u : tensor<500x3x4xf32>) -> (tensor<2000x3x4xf32>) {
+    %d = prim.scatter_nd %a[%b], %c kind sum : (tensor<2000x3x4xf32>, tensor<500x1xi64>, tensor<500x3x4xf32>) -> tensor<2000x3x4xf32>
+    kernel.yield %d : tensor<2000x3x4xf32>
+  }
+  return %r : tensor<2000x3x4xf32>
+}
+
+// -----
+
 // SCHEDULE-LABEL: func.func @sort
 // SCHEDULE: #kernel.gpu.sort<>
 func.func @sort(%x: tensor<8x100x1xf32>) -> tensor<8x5xi64> {

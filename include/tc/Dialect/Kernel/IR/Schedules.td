@@ -345,8 +345,10 @@ def Kernel_GpuScan : Kernel_Strategy<"GpuScan", "gpu.scan", [
 }
 def Kernel_GpuScatter : Kernel_Strategy<"GpuScatter", "gpu.scatter", [
     Number<"block", "threads of a block", 128, 1>,
-    PowerOfTwo<"groups", "that the elements of a line, or of a column of slices, are dealt to; each looks at all updates", 1>
+    PowerOfTwo<"groups", "that the elements of a line, or of a column of slices, are dealt to; each looks at all updates", 1>,
+    Number<"ranges", "of slices, each of a block, whose threads look at all updates together; 0: there are none, but groups">
   ]> {
+  let moreChecks = "  if (ranges && block % 32 != 0)\n    return emitError() << \"blocks that look at updates have whole warps, not \" << block << \" threads\";\n";
   let summary = "Updates in order, by the one thread that an element belongs to";
 }
 def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [Number<"block", "threads of a block", 128, 1>]> {
