@@ -16,6 +16,7 @@
 #   python        the package's tests, torch.compile's backend on the GPU; needs cffi and PyTorch there  python.txt
 #   lines         numbers of running sums and of positions of the largest  lines.txt
 #   tuning        numbers of all schedules that max-autotune measures     tuning.txt
+#   sort          sorts and top-k of all types, against NumPy             sort.txt
 #   sanitizer     compute-sanitizer's memcheck and racecheck on the suite's small models  sanitizer.txt
 # NAMES: models of the suite (all). FLAGS: more options of tc-compile for them; with --precision tf32 set TF32=1, too. JOBS: processes that
 # compile (cores; 1 with FLAGS="--mode max-autotune", which measures on the GPU). GPUS: of conformance (1). BUILD_DIR: of pack (build).
@@ -133,6 +134,7 @@ run() {
     python) package || failed=1 ;;
     lines) python3 test/Integration/lines_cuda.py "$bin" 2>&1 | tee "$report/lines.txt" || failed=1 ;;
     tuning) python3 test/Integration/tuning_cuda.py "$bin" 2>&1 | tee "$report/tuning.txt" || failed=1 ;;
+    sort) python3 test/Integration/sort_cuda.py "$bin" 2>&1 | tee "$report/sort.txt" || failed=1 ;;
     sanitizer) sanitizer || failed=1 ;;
     *) usage ;;
     esac

@@ -17,7 +17,7 @@
 namespace tc::codegen {
 
 /// Raised when a generator changes such that earlier measurements no longer tell which schedule is the fastest.
-inline constexpr int64_t kGeneratorsVersion = 4;
+inline constexpr int64_t kGeneratorsVersion = 5;
 
 /// The schedules worth measuring for a CPU. The first is what tc-choose-schedule takes; empty: no generator
 /// takes the region.

@@ -51,6 +51,20 @@ DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t thread
   return attributes.getDictionary(context);
 }
 
+Launch tc::codegen::gpu::launchOf(AffineExpr items, int64_t block) {
+  Launch launch;
+  launch.tasks = prim::simplifySize(items.ceilDiv(block));
+  launch.device = deviceAttr(items.getContext(), block);
+  return launch;
+}
+
+void tc::codegen::gpu::forItem(Emitter &e, AffineExpr items, int64_t block, Value task,
+                               llvm::function_ref<void(Index)> fn) {
+  const Value item = e.add(e.mul(task, e.i64(block)), threadIndex(e));
+  const Value isItem = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::slt, item, e.size(items));
+  e.ifThen(isItem, [&] { fn(e.uniform(item)); });
+}
+
 static Value shuffleBy(Emitter &e, Value value, NVVM::ShflKind kind, int32_t by) {
   OpBuilder &b = e.builder();
   Location loc = e.loc();

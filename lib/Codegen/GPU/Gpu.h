@@ -38,6 +38,22 @@ EpilogueValues computeFromSums(Emitter &e, const Epilogue &epilogue, llvm::Array
 /// room for one at least, which is all that is wanted: threads may have as many registers.
 mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int64_t sharedBytes = 0,
                                 bool isAlone = false);
+
+/// A launch of a thread for each of `items`.
+Launch launchOf(mlir::AffineExpr items, int64_t block);
+/// Calls fn for the thread's item, where it has one, in such a launch.
+void forItem(Emitter &e, mlir::AffineExpr items, int64_t block, mlir::Value task, llvm::function_ref<void(Index)> fn);
+/// The same schedule with blocks of fewer threads, which more processors share, and of more.
+template <typename ScheduleT> llvm::SmallVector<kernel::ScheduleAttr> withOtherBlocks(ScheduleT schedule) {
+  llvm::SmallVector<kernel::ScheduleAttr> others;
+  typename ScheduleT::Params params = schedule.getParams();
+  const int64_t block = params.block;
+  for (int64_t other : {block / 2, block / 4, block * 2}) {
+    params.block = other;
+    others.push_back(params.get(schedule.getContext()));
+  }
+  return others;
+}
 } // namespace tc::codegen::gpu
 
 #endif // TC_LIB_CODEGEN_GPU_GPU_H

@@ -1,4 +1,4 @@
-// Scans, scatters and sorts: a thread for each line, element or row.
+// Scans and scatters: a thread for each line or element.
 // RUN: tc-opt %s --tc-choose-schedule=device=cuda -split-input-file | FileCheck %s --check-prefix=SCHEDULE
 // RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=sm_90a -split-input-file | FileCheck %s
 
@@ -47,16 +47,4 @@ func.func @many_updates(%x: tensor<2000x3x4xf32>, %i: tensor<500x1xi64>, %u: ten
     kernel.yield %d : tensor<2000x3x4xf32>
   }
   return %r : tensor<2000x3x4xf32>
-}
-
-// -----
-
-// SCHEDULE-LABEL: func.func @sort
-// SCHEDULE: #kernel.gpu.sort<>
-func.func @sort(%x: tensor<8x100x1xf32>) -> tensor<8x5xi64> {
-  %r = kernel.region(%a = %x : tensor<8x100x1xf32>) -> (tensor<8x5xi64>) {
-    %s = prim.arg_sort %a descending : tensor<8x100x1xf32> -> tensor<8x5xi64>
-    kernel.yield %s : tensor<8x5xi64>
-  }
-  return %r : tensor<8x5xi64>
 }

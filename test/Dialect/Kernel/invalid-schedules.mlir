@@ -120,3 +120,21 @@ module attributes {x = #kernel.gpu.scatter<groups = 3>} {}
 // -----
 // expected-error @+1 {{block is at least 1, not 0}}
 module attributes {x = #kernel.gpu.sort<block = 0>} {}
+// -----
+// expected-error @+1 {{items is a power of 2 that is at least 0, not 3}}
+module attributes {x = #kernel.gpu.sort<items = 3, across = 32>} {}
+// -----
+// expected-error @+1 {{block is a multiple of across, 256, not 128}}
+module attributes {x = #kernel.gpu.sort<items = 8, across = 256>} {}
+// -----
+// expected-error @+1 {{words move between the 32 lanes of whole warps; block is 16}}
+module attributes {x = #kernel.gpu.sort<block = 16, items = 8, across = 16>} {}
+// -----
+// expected-error @+1 {{threads that sort together hold two items at least}}
+module attributes {x = #kernel.gpu.sort<items = 1, across = 32>} {}
+// -----
+// expected-error @+1 {{threads that count have no teams, merges or limits}}
+module attributes {x = #kernel.gpu.sort<merges = 2>} {}
+// -----
+// expected-error @+1 {{parts want a limit}}
+module attributes {x = #kernel.gpu.sort<items = 8, across = 32, parts = 2>} {}

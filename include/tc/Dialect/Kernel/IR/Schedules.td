@@ -351,8 +351,26 @@ def Kernel_GpuScatter : Kernel_Strategy<"GpuScatter", "gpu.scatter", [
   let moreChecks = "  if (ranges && block % 32 != 0)\n    return emitError() << \"blocks that look at updates have whole warps, not \" << block << \" threads\";\n";
   let summary = "Updates in order, by the one thread that an element belongs to";
 }
-def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [Number<"block", "threads of a block", 128, 1>]> {
-  let summary = "A row's place is the number of rows before it, a row a thread";
+def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [
+    Number<"block", "threads of a block", 128, 1>,
+    PowerOfTwo<"items", "elements that a thread holds in registers; 0: threads count what comes before an element, one a thread", 0, 0>,
+    PowerOfTwo<"across", "threads that sort together; those of a block divide into such teams", 0, 0>,
+    Number<"merges", "launches that merge two sorted parts of a line each; 0: a team sorts whole lines", 0, 0>,
+    Flag<"limit", "a team first finds a limit that the elements asked for do not exceed, and sorts what does not exceed it">,
+    Number<"parts", "with a limit: of a line, whose first elements a second launch sorts; 1: there is none", 1, 1>
+  ]> {
+  let moreChecks =
+      "  if (items != 0 && (across == 0 || block % across != 0))\n"
+      # "    return emitError() << \"block is a multiple of across, \" << across << \", not \" << block;\n"
+      # "  if (block % 32 != 0 && items != 0)\n"
+      # "    return emitError() << \"words move between the 32 lanes of whole warps; block is \" << block;\n"
+      # "  if (items == 1 && across > 1)\n"
+      # "    return emitError() << \"threads that sort together hold two items at least\";\n"
+      # "  if (items == 0 && (across != 0 || merges != 0 || limit))\n"
+      # "    return emitError() << \"threads that count have no teams, merges or limits\";\n"
+      # "  if (parts > 1 && !limit)\n"
+      # "    return emitError() << \"parts want a limit\";\n";
+  let summary = "Sorts and top-k: teams of threads by a network, and merges; or the number of rows before each";
 }
 def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_reduce", [
     PowerOfTwo<"block", "threads of a block", 256, 32>,

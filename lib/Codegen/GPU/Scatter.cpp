@@ -1,15 +1,11 @@
-//===- Lines.cpp - the "gpu.scatter" and "gpu.sort" strategies ----------------------------------------------------===//
+//===- Scatter.cpp - the "gpu.scatter" strategy -------------------------------------------------------------------===//
 //
-// gpu.scatter  updates are applied in row-major order by the one thread that an element belongs to, so that the last
-// one
-//              wins and sums are the same in each run. A line along the axis (scatter_elements), or a column of the
-//              slices that indices name (scatter_nd), is dealt to `groups` threads: element i to thread i mod groups,
-//              which looks at all updates and takes its own. Neighbouring threads look at the same update at once.
-//              Of many updates of slices each block has a range: its threads look at as many updates at once, and then
-//              apply one after another of those that are the block's, a column each
-// gpu.sort     a thread counts the rows that come before its own: where that is less than what is asked for, it is the
-//              place of the row. The work grows with the square of the rows, and is that of a few instructions for each
-//              pair
+// Updates are applied in row-major order by the one thread that an element belongs to, so that the last one wins and
+// sums are the same in each run. A line along the axis (scatter_elements), or a column of the slices that indices name
+// (scatter_nd), is dealt to `groups` threads: element i to thread i mod groups, which looks at all updates and takes
+// its own. Neighbouring threads look at the same update at once. Of many updates of slices each block has a range: its
+// threads look at as many updates at once, and then apply one after another of those that are the block's, a column
+// each.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -17,8 +13,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Common/Lines.h"
 #include "Common/EmitterHelpers.h"
+#include "Common/Lines.h"
 #include "GPU/Gpu.h"
 #include "tc/Analysis/LikelySizes.h"
 
@@ -30,35 +26,6 @@ using namespace tc::codegen;
 using namespace tc::codegen::gpu;
 
 namespace {
-
-/// A launch of a thread for each of `items`.
-Launch launchOf(AffineExpr items, int64_t block) {
-  Launch launch;
-  launch.tasks = prim::simplifySize(items.ceilDiv(block));
-  launch.device = deviceAttr(items.getContext(), block);
-  return launch;
-}
-
-/// The same schedule with blocks of fewer threads, which more processors share, and of more.
-template <typename ScheduleT> SmallVector<kernel::ScheduleAttr> withOtherBlocks(ScheduleT schedule) {
-  SmallVector<kernel::ScheduleAttr> others;
-  typename ScheduleT::Params params = schedule.getParams();
-  const int64_t block = params.block;
-  for (int64_t other : {block / 2, block / 4, block * 2}) {
-    params.block = other;
-    others.push_back(params.get(schedule.getContext()));
-  }
-  return others;
-}
-
-/// Calls fn for the thread's item, where it has one.
-void forItem(Emitter &e, AffineExpr items, int64_t block, Value task, llvm::function_ref<void(Index)> fn) {
-  const Value item = e.add(e.mul(task, e.i64(block)), threadIndex(e));
-  const Value isItem = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::slt, item, e.size(items));
-  e.ifThen(isItem, [&] { fn(e.uniform(item)); });
-}
-
-//===--- scatters -------------------------------------------------------------------------------------------------===//
 
 /// Updates of elements `cells` of each of `columns`: those of a line along the axis, or the slices that indices name.
 struct ScatterProblem {
@@ -332,118 +299,9 @@ public:
   }
 };
 
-//===--- sorts ----------------------------------------------------------------------------------------------------===//
-
-struct SortProblem {
-  mutable prim::ArgSortOp op; // accessors of ops are not const
-  SmallVector<AffineExpr> batch;
-  AffineExpr rows, keys, count;
-
-  /// Positions in the batch, and rows.
-  SmallVector<AffineExpr> grid() const {
-    SmallVector<AffineExpr> grid(batch);
-    grid.push_back(rows);
-    return grid;
-  }
-};
-
-class SortGenerator final : public GeneratorFor<kernel::GpuSortAttr, SortProblem> {
-public:
-  std::optional<SortProblem> analyze(const RegionProblem &region) const override {
-    auto op = region.findYielded<prim::ArgSortOp>();
-    if (!op)
-      return std::nullopt;
-    const SmallVector<AffineExpr> sizes = prim::getSizes(op.getOperand());
-    return SortProblem{op, SmallVector<AffineExpr>(ArrayRef(sizes).drop_back(2)), sizes[sizes.size() - 2], sizes.back(),
-                       prim::getSizes(op.getResult()).back()};
-  }
-
-  FailureOr<kernel::GpuSortAttr> decide(const RegionProblem &region, const SortProblem &) const override {
-    return kernel::GpuSortAttr::Params().get(region.getContext());
-  }
-
-  SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
-                                                       const SortProblem &p) const override {
-    return withOtherBlocks(*decide(region, p));
-  }
-
-  SmallVector<Launch> makeLaunches(const SortProblem &p, kernel::GpuSortAttr s) const override {
-    return {launchOf(prim::product(s.getContext(), p.grid()), s.getBlock())};
-  }
-
-  void emitTasks(const SortProblem &p, kernel::GpuSortAttr s, unsigned, Emitter &e, Value begin, Value) const override {
-    OpBuilder &b = e.builder();
-    const SmallVector<AffineExpr> grid = p.grid();
-    const Type i64 = b.getI64Type();
-    forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin, [&](Index item) {
-      SmallVector<Index> at = e.delinearize(item, grid);
-      const Index own = at.pop_back_val();
-      const Value place = e.loop(e.i64(0), e.size(p.rows), 1, e.i64(0), [&](Index other, ValueRange before) {
-        return SmallVector<Value>{arith::AddIOp::create(
-            b, e.loc(), before[0], arith::ExtUIOp::create(b, e.loc(), i64, comesBefore(p, e, at, other, own)))};
-      })[0];
-      const Value isWanted = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, place, e.size(p.count));
-      e.ifThen(isWanted, [&] {
-        SmallVector<Index> to(at);
-        to.push_back(e.uniform(place));
-        e.store(own.base, e.output(0), i64, prim::getSizes(p.op.getResult()), to);
-      });
-    });
-  }
-
-private:
-  /// Whether row x of a batch stands before row y: by the first key where they differ, else by their numbers.
-  static Value comesBefore(const SortProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &x, const Index &y) {
-    OpBuilder &b = e.builder();
-    const Type element = elementOf(p.op.getOperand());
-    auto keyOf = [&](const Index &row, const Index &key) {
-      SmallVector<Index> at(batch);
-      at.append({row, key});
-      return e.emit(p.op.getOperand(), at);
-    };
-    auto both = [&](Value s, Value t) -> Value { return arith::AndIOp::create(b, e.loc(), s, t); };
-    auto either = [&](Value s, Value t) -> Value { return arith::OrIOp::create(b, e.loc(), s, t); };
-    auto less = [&](Value s, Value t) -> Value {
-      if (p.op.getDescending())
-        std::swap(s, t);
-      if (isa<FloatType>(element)) {
-        // What is no number is above all numbers.
-        const Value below = arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::OLT, s, t);
-        return either(below, both(arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::ORD, s, s),
-                                  arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::UNO, t, t)));
-      }
-      const bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
-      return arith::CmpIOp::create(b, e.loc(), isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, s,
-                                   t);
-    };
-    const Value isFirst = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, x.base, y.base);
-    const Value no = arith::ConstantOp::create(b, e.loc(), b.getBoolAttr(false));
-    auto compare = [&](const Index &key, Value before, Value decided) {
-      const Value s = keyOf(x, key), t = keyOf(y, key), below = less(s, t), above = less(t, s);
-      return std::pair(either(before, both(e.isNot(decided), below)), either(decided, either(below, above)));
-    };
-    Value before, decided;
-    if (prim::getConstantSize(p.keys) == 1) {
-      std::tie(before, decided) = compare(e.constant(0), no, no);
-    } else {
-      const SmallVector<Value> result = e.loop(e.i64(0), e.size(p.keys), 1, {no, no}, [&](Index key, ValueRange known) {
-        const auto [nowBefore, nowDecided] = compare(key, known[0], known[1]);
-        return SmallVector<Value>{nowBefore, nowDecided};
-      });
-      before = result[0];
-      decided = result[1];
-    }
-    return either(before, both(e.isNot(decided), isFirst));
-  }
-};
-
 } // namespace
 
 const Generator *tc::codegen::gpuScatterGenerator() {
   static const ScatterGenerator generator;
-  return &generator;
-}
-const Generator *tc::codegen::gpuSortGenerator() {
-  static const SortGenerator generator;
   return &generator;
 }
