@@ -15,7 +15,7 @@ namespace tc::prim {
 
 /// Identities of arithmetic that lose nothing, powers by small constants, gathers whose indices are even.
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
-/// Broadcasts without unit dims, reshapes around transposes of unit dims, convolutions without the taps that meet
+/// Broadcasts without unit dims, reshapes around transposes of unit dims, scatters of slices, convolutions without the taps that meet
 /// nothing but padding.
 void populateShapePatterns(mlir::RewritePatternSet &patterns);
 /// Transposes towards the results, where they cancel.

@@ -71,6 +71,24 @@ struct BroadcastToReshape : OpRewritePattern<BroadcastOp> {
   }
 };
 
+/// A scatter of elements along the outermost dim whose indices are the same everywhere else is one of slices.
+struct ScatterElementsToSlices : OpRewritePattern<ScatterElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScatterElementsOp op, PatternRewriter &rewriter) const override {
+    auto repeat = op.getIndices().getDefiningOp<BroadcastOp>();
+    if (op.getAxis() != 0 || !repeat || repeat.getDims() != ArrayRef<int64_t>{0})
+      return failure();
+    const Sizes list = getSizes(repeat.getOperand()), all = getSizes(op.getIndices()), of = getSizes(op.getSource());
+    if (list[0] != all[0] || ArrayRef(all).drop_front() != ArrayRef(of).drop_front() ||
+        getSizes(op.getUpdates()) != all)
+      return failure();
+    PrimBuilder b(rewriter, op);
+    rewriter.replaceOpWithNewOp<ScatterNDOp>(op, op.getResult().getType(), op.getSource(),
+                                             b.unsqueeze(repeat.getOperand(), 1), op.getUpdates(), op.getKindAttr());
+    return success();
+  }
+};
+
 /// Convolutions of small images: taps at the ends of the kernel that lie outside of the input for every output element
 /// leave the filter.
 struct DropOuterTaps : OpRewritePattern<ConvOp> {
@@ -133,6 +151,6 @@ struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
 } // namespace
 
 void tc::prim::populateShapePatterns(RewritePatternSet &patterns) {
-  patterns.add<MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, DropOuterTaps, ReshapeOfUnitTranspose>(
-      patterns.getContext());
+  patterns.add<MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ScatterElementsToSlices, DropOuterTaps,
+               ReshapeOfUnitTranspose>(patterns.getContext());
 }

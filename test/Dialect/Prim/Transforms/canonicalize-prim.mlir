@@ -355,3 +355,26 @@ func.func @reshape_of_unit_dims(%x: tensor<7x1x5x62xf32>, %y: tensor<7x5x62x1xf3
   %4 = prim.add %1, %3 : tensor<62x7x5xf32>
   return %4 : tensor<62x7x5xf32>
 }
+
+// -----
+
+// Elements along the outermost dim, named by one index a slice, are scattered as slices.
+// CHECK-LABEL: func.func @scatter_of_slices
+// CHECK: %[[ROWS:.*]] = prim.reshape %arg1 : tensor<5xi64> -> tensor<5x1xi64>
+// CHECK: prim.scatter_nd %arg0[%[[ROWS]]], %arg2 kind sum
+func.func @scatter_of_slices(%x: tensor<7x4xf32>, %i: tensor<5xi64>, %u: tensor<5x4xf32>) -> tensor<7x4xf32> {
+  %b = prim.broadcast %i [0] : tensor<5xi64> -> tensor<5x4xi64>
+  %r = prim.scatter_elements %x[%b], %u axis = 0 kind sum : (tensor<7x4xf32>, tensor<5x4xi64>, tensor<5x4xf32>) -> tensor<7x4xf32>
+  return %r : tensor<7x4xf32>
+}
+
+// -----
+
+// Not where the indices cover a part of the other dims.
+// CHECK-LABEL: func.func @scatter_of_parts
+// CHECK: prim.scatter_elements
+func.func @scatter_of_parts(%x: tensor<7x4xf32>, %i: tensor<5xi64>, %u: tensor<5x3xf32>) -> tensor<7x4xf32> {
+  %b = prim.broadcast %i [0] : tensor<5xi64> -> tensor<5x3xi64>
+  %r = prim.scatter_elements %x[%b], %u axis = 0 kind sum : (tensor<7x4xf32>, tensor<5x3xi64>, tensor<5x3xf32>) -> tensor<7x4xf32>
+  return %r : tensor<7x4xf32>
+}
