@@ -42,13 +42,16 @@ public:
   }
 
 private:
-  /// Columns of gate g.
-  Value part(Value v, int64_t gate) { return b.sliceDim(v, b.rankOf(v) - 1, simplifySize(H * gate), H); }
+  /// Columns of `count` gates.
+  Value part(Value v, int64_t gate, int64_t count = 1) {
+    return b.sliceDim(v, b.rankOf(v) - 1, simplifySize(H * gate), simplifySize(H * count));
+  }
   Value along(Value row, Value like) { return b.broadcastTo(row, getSizes(like)); }
-  Value project(Value state, int64_t gate) {
-    Value product = DotGeneralOp::create(b, state, part(layer.recurrent, gate), ArrayRef<int64_t>{},
+  /// Of `count` gates by one product, which is wide enough to be shared out.
+  Value project(Value state, int64_t gate, int64_t count = 1) {
+    Value product = DotGeneralOp::create(b, state, part(layer.recurrent, gate, count), ArrayRef<int64_t>{},
                                          ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0});
-    return b.add(product, along(part(layer.recurrentBias, gate), product));
+    return b.add(product, along(part(layer.recurrentBias, gate, count), product));
   }
   Value activate(size_t i, Value v) {
     if (layer.clip > 0)
@@ -57,7 +60,8 @@ private:
   }
 
   std::pair<Value, Value> lstm(Value hidden, Value cell) {
-    auto sum = [&](int64_t gate) { return b.add(part(x, gate), project(hidden, gate)); };
+    const Value sums = b.add(x, project(hidden, 0, 4));
+    auto sum = [&](int64_t gate) { return part(sums, gate); };
     auto peek = [&](Value state, int64_t i) { return b.mul(along(part(layer.peephole, i), state), state); };
     Value input = activate(0, b.add(sum(0), peek(cell, 0)));
     Value forget = layer.coupled ? b.sub(b.splatLike(input, 1), input) : activate(0, b.add(sum(2), peek(cell, 2)));
@@ -67,9 +71,10 @@ private:
   }
 
   Value gru(Value hidden) {
-    Value update = activate(0, b.add(part(x, 0), project(hidden, 0)));
-    Value reset = activate(0, b.add(part(x, 1), project(hidden, 1)));
-    Value state = layer.linearBeforeReset ? b.mul(reset, project(hidden, 2)) : project(b.mul(reset, hidden), 2);
+    const Value projected = project(hidden, 0, layer.linearBeforeReset ? 3 : 2);
+    Value update = activate(0, b.add(part(x, 0), part(projected, 0)));
+    Value reset = activate(0, b.add(part(x, 1), part(projected, 1)));
+    Value state = layer.linearBeforeReset ? b.mul(reset, part(projected, 2)) : project(b.mul(reset, hidden), 2);
     Value candidate = activate(1, b.add(part(x, 2), state));
     return b.add(b.mul(b.sub(b.splatLike(update, 1), update), candidate), b.mul(update, hidden));
   }

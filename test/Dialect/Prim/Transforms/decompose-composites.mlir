@@ -62,7 +62,9 @@ func.func @attention_f16(%q: tensor<2x8x64xf16>, %k: tensor<2x16x64xf16>, %v: te
 // CHECK-LABEL: func.func @gru
 // CHECK: prim.while %{{.*}} carry %{{.*}}, %arg3, %arg4
 // CHECK: prim.dynamic_slice %arg0
-// CHECK-COUNT-3: prim.dot_general
+// CHECK: prim.dot_general {{.*}} -> tensor<2x6xf64>
+// CHECK: prim.dot_general {{.*}} -> tensor<2x3xf64>
+// CHECK-NOT: prim.dot_general
 // CHECK: prim.compare lt
 // CHECK: prim.scatter_nd
 // CHECK: prim.yield
@@ -70,6 +72,17 @@ func.func @gru(%gates: tensor<5x2x9xf64>, %r: tensor<3x9xf64>, %b: tensor<9xf64>
     -> (tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>) {
   %0:3 = prim.rnn gru %gates, %r, %b, %h, %c, %p, %l : (tensor<5x2x9xf64>, tensor<3x9xf64>, tensor<9xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<9xf64>, tensor<2xi32>) -> (tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
   return %0#0, %0#1, %0#2 : tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>
+}
+
+// One product makes all gates of a step.
+// CHECK-LABEL: func.func @lstm
+// CHECK: prim.dot_general {{.*}} -> tensor<2x12xf64>
+// CHECK-NOT: prim.dot_general
+// CHECK: prim.yield
+func.func @lstm(%gates: tensor<5x2x12xf64>, %r: tensor<3x12xf64>, %b: tensor<12xf64>, %h: tensor<2x3xf64>, %c: tensor<2x3xf64>, %p: tensor<9xf64>, %l: tensor<2xi32>)
+    -> tensor<5x2x3xf64> {
+  %0:3 = prim.rnn lstm %gates, %r, %b, %h, %c, %p, %l : (tensor<5x2x12xf64>, tensor<3x12xf64>, tensor<12xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<9xf64>, tensor<2xi32>) -> (tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
+  return %0#0 : tensor<5x2x3xf64>
 }
 
 // Roots of unity, whose real parts the sums take and imaginary ones.
