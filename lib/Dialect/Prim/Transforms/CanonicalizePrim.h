@@ -15,8 +15,8 @@ namespace tc::prim {
 
 /// Identities of arithmetic that lose nothing, powers by small constants, gathers whose indices are even.
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
-/// Broadcasts without unit dims, reshapes around transposes of unit dims, scatters of slices, convolutions without the taps that meet
-/// nothing but padding.
+/// Broadcasts without unit dims, reshapes around transposes of unit dims, scatters of slices, convolutions without the
+/// taps that meet nothing but padding.
 void populateShapePatterns(mlir::RewritePatternSet &patterns);
 /// Transposes towards the results, where they cancel.
 void populateSinkTransposes(mlir::RewritePatternSet &patterns);
