@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What custom_op.py and host_library.py share: checks that are counted, and commands."""
+"""What tests of this folder share: checks that are counted, commands, and the command line of those for GPUs."""
+import os
+import shutil
 import subprocess
+import sys
 
 failures = 0
 
@@ -20,3 +23,12 @@ def verdict(name):
     """Prints it; the exit status."""
     print(f"{name}:", "ok" if failures == 0 else f"{failures} failures")
     return 1 if failures else 0
+
+
+def main_of_cuda(name, main):
+    """Runs main(BIN, FOLDER): the command line is BIN [--fake FOLDER], None without. Not where nothing compiles for GPUs."""
+    if not shutil.which("ptxas") and not os.access("/usr/local/cuda/bin/ptxas", os.X_OK):
+        print(f"{name}: not run: there is no ptxas")
+        sys.exit(0)
+    main(sys.argv[1], sys.argv[sys.argv.index("--fake") + 1] if "--fake" in sys.argv else None)
+    sys.exit(verdict(name))

@@ -7,15 +7,13 @@ usage: lines_cuda.py BIN [--fake FOLDER]
 """
 import concurrent.futures
 import os
-import shutil
-import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from checks import check, run, verdict
+from checks import check, main_of_cuda, run
 
 FAKE = None
 JOBS = min(8, os.cpu_count() or 1)
@@ -123,7 +121,9 @@ def try_case(bin_dir, folder, number):
     return failed
 
 
-def main(bin_dir):
+def main(bin_dir, fake):
+    global FAKE
+    FAKE = fake
     numbers = range(0, len(CASES), 8) if FAKE else range(len(CASES))
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for failed in pool.map(lambda number: try_case(bin_dir, folder, number), numbers):
@@ -133,10 +133,4 @@ def main(bin_dir):
 
 
 if __name__ == "__main__":
-    if "--fake" in sys.argv:
-        FAKE = sys.argv[sys.argv.index("--fake") + 1]
-    if not shutil.which("ptxas") and not os.access("/usr/local/cuda/bin/ptxas", os.X_OK):
-        print("lines_cuda: not run: there is no ptxas")
-        sys.exit(0)
-    main(sys.argv[1])
-    sys.exit(verdict("lines_cuda"))
+    main_of_cuda("lines_cuda", main)

@@ -8,15 +8,13 @@ usage: sort_cuda.py BIN [--fake FOLDER]
 import concurrent.futures
 import os
 import re
-import shutil
-import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from checks import check, run, verdict
+from checks import check, main_of_cuda, run
 
 FAKE = None
 JOBS = min(8, os.cpu_count() or 1)
@@ -111,7 +109,9 @@ def sort(bin_dir, case):
     return re.findall(r"#kernel\.gpu\.sort<([^>]*)>", done.stderr) if FAKE else []
 
 
-def main(bin_dir):
+def main(bin_dir, fake):
+    global FAKE
+    FAKE = fake
     cases = CASES[::3] if FAKE else CASES  # a compile for two chips takes seconds
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         found = " ".join(schedule for schedules in pool.map(lambda case: sort(bin_dir, case), cases) for schedule in schedules)
@@ -120,10 +120,4 @@ def main(bin_dir):
 
 
 if __name__ == "__main__":
-    if "--fake" in sys.argv:
-        FAKE = sys.argv[sys.argv.index("--fake") + 1]
-    if not shutil.which("ptxas") and not os.access("/usr/local/cuda/bin/ptxas", os.X_OK):
-        print("sort_cuda: not run: there is no ptxas")
-        sys.exit(0)
-    main(sys.argv[1])
-    sys.exit(verdict("sort_cuda"))
+    main_of_cuda("sort_cuda", main)

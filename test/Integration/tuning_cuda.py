@@ -8,15 +8,13 @@ usage: tuning_cuda.py BIN [--fake FOLDER]
 import json
 import os
 import re
-import shutil
-import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from checks import check, run, verdict
+from checks import check, main_of_cuda, run
 
 rng = np.random.default_rng(0)
 FAKE = None
@@ -87,7 +85,9 @@ def check_elsewhere(bin_dir, path, database, cuda):
     check(f"{path}: taken", done.returncode == 0 and "recorded: " in done.stdout, done.stdout + done.stderr)
 
 
-def main(bin_dir):
+def main(bin_dir, fake):
+    global FAKE
+    FAKE = fake
     strategies, count = set(), 0
     with tempfile.TemporaryDirectory() as folder:
         for name, nodes, inputs, constants, output, more in models():
@@ -127,10 +127,4 @@ def main(bin_dir):
 
 
 if __name__ == "__main__":
-    if "--fake" in sys.argv:
-        FAKE = sys.argv[sys.argv.index("--fake") + 1]
-    if not shutil.which("ptxas") and not os.access("/usr/local/cuda/bin/ptxas", os.X_OK):
-        print("tuning_cuda: not run: there is no ptxas")
-        sys.exit(0)
-    main(sys.argv[1])
-    sys.exit(verdict("tuning_cuda"))
+    main_of_cuda("tuning_cuda", main)

@@ -215,9 +215,11 @@ public:
   }
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule s) const override {
+    const AffineExpr items = prim::product(s.getContext(), grid(p, s));
+    if (s.getDown() == 1)
+      return {launchOf(items, s.getBlock())};
     Launch launch;
-    const AffineExpr blocks = prim::product(s.getContext(), grid(p, s));
-    launch.tasks = s.getDown() > 1 ? blocks : prim::simplifySize(blocks.ceilDiv(s.getBlock()));
+    launch.tasks = items;
     launch.device = deviceAttr(s.getContext(), s.getBlock());
     return {launch};
   }
@@ -230,10 +232,8 @@ public:
       s.getInTurn() ? code.emitInTurn(at[0]) : code.emitPieces(at[0], at[1]);
       return;
     }
-    const Value item = e.add(e.mul(begin, e.i64(s.getBlock())), threadIndex(e));
-    const Value isItem = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::slt, item,
-                                               e.size(prim::product(s.getContext(), grid)));
-    e.ifThen(isItem, [&] { code.emitLine(e.uniform(item), grid); });
+    forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin,
+            [&](Index item) { code.emitLine(item, grid); });
   }
 
 private:
