@@ -120,6 +120,24 @@ def test_training_without_operators_of_eager():
     assert counters["graphs"] == 2 and counters["programs"] == programs and counters["eager"] <= eager
 
 
+def test_gradients_of_rare_operators():
+    """Which values they have test/Driver/pt2-training.test says; here, that this PyTorch's graphs hold nothing that tc lacks."""
+    mask = torch.tensor([[True, False, True], [False, True, True]])
+
+    class Rare(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.pairs = nn.Parameter(torch.randn(4, 3)), nn.Bilinear(3, 3, 2)
+
+        def forward(self, x):
+            filled = torch.zeros(2, 3).masked_scatter(mask, x[:2] * self.weight[:2])
+            near = torch.cdist(x, self.weight).sum() + F.pdist(self.weight).sum()
+            image = F.interpolate(self.weight[None, None], size=(2, 5), mode="bilinear", antialias=True)
+            return self.pairs(filled, filled + 1).sum() + near + image.square().sum() + F.rrelu(x * self.weight).sum()
+
+    trains(Rare, torch.randn(4, 3), options={"fallback": False}, loss=lambda y: y * 0.1)
+
+
 def test_autocast():
     class Half(nn.Module):
         def __init__(self):

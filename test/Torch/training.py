@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Make training/: gradients of many small functions, and steps of optimisers, with PyTorch's values.
 
-usage: training.py      with PyTorch 2.15; CI needs the files alone
+usage: training.py [NAME]...      all files, or those of these names; with PyTorch 2.15; CI needs the files alone
 
-plain.pt2 holds the graphs as AOTAutograd sees them, core.pt2 after core decompositions, half.pt2 those of bf16 and f16. Expected values are PyTorch's in
+plain.pt2 holds the graphs as AOTAutograd sees them, core.pt2 after core decompositions, half.pt2 those of bf16 and f16, rest.pt2
+those of operators that few models have (of PyTorch 2.11). Expected values are PyTorch's in
 float64, rounded. Each case is a function of tensors; its outputs are the gradients of all of its float inputs, of a result that is weighted unevenly.
 """
 import io
 import os
+import sys
 import zipfile
 
 import numpy as np
@@ -159,6 +161,69 @@ def others():
     case(lambda b, x, w: torch.addmm(b, x, w, alpha=0.5), r(5), r(3, 4), r(4, 5))
 
 
+REST, REST_CALLS = [], []  # of operators that few models have
+
+
+def rest():
+    add = lambda function, *inputs: REST.append((function, list(inputs)))
+    add(F.bilinear, r(2, 5, 3), r(2, 5, 4), r(6, 3, 4), r(6))
+    add(lambda x, y, w: F.bilinear(x, y, w), r(0, 3), r(0, 4), r(2, 3, 4))
+    add(lambda x, y, z: torch._trilinear(x, y, z, [2], [0, 1], [], [1, 2]), r(3, 4), r(5), r(3, 4, 5))
+    mask = torch.tensor([[True, False, True], [False, True, True]])
+    add(lambda x, y: x.masked_scatter(mask, y), r(2, 3), r(2, 4))
+    add(lambda x, y: x.masked_scatter(mask[0], y), r(2, 3), r(4))
+    add(lambda x, y: x.masked_scatter(torch.zeros(2, 3, dtype=torch.bool), y), r(2, 3), r(2))
+    add(lambda x, y: x.masked_scatter(mask[:0], y), r(0, 3), r(0))
+    for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
+        add(lambda x, p=p: F.pdist(x, p), torch.cat([r(4, 3), torch.ones(2, 3)]))  # two rows are equal
+    add(lambda x, y: torch.cdist(x, y), r(3, 2), r(4, 2))
+    add(lambda x, y: torch.cdist(x, y, 1.5), r(2, 1, 3, 2), r(5, 4, 2))  # dims in front are repeated
+    add(lambda x, y: torch.cdist(x, y), r(3, 0), r(4, 0))
+    add(lambda x: F.pdist(x), r(1, 3))
+    add(lambda x: F.pdist(x), torch.tensor([[1.0, float("nan")], [0.0, 2.0], [3.0, 1.0]]))
+    add(lambda x: F.rrelu(x, 0.1, 0.4), r(3, 4))
+    samples = torch.rand(2, 3, 2)
+    add(lambda x: F.fractional_max_pool2d(x, (2, 3), output_size=(3, 2), _random_samples=samples.to(x.dtype)), r(2, 3, 7, 6))
+    solid = torch.rand(1, 2, 3)
+    add(lambda x: F.fractional_max_pool3d(x, 2, output_size=(2, 3, 2), _random_samples=solid.to(x.dtype)), r(1, 2, 5, 7, 4))
+    for mode in ("bilinear", "bicubic"):
+        add(lambda x, mode=mode: F.interpolate(x, size=(3, 9), mode=mode, antialias=True), r(2, 2, 7, 5))
+        add(lambda x, mode=mode: F.interpolate(x, scale_factor=(0.4, 0.7), mode=mode, antialias=True, align_corners=True), r(1, 2, 7, 6))
+    i, offsets = torch.tensor([1, 4, 4, 0, 2, 1]), torch.tensor([0, 2, 2, 5])
+    add(lambda w, s: F.embedding_bag(i, w, offsets, mode="sum", per_sample_weights=s), r(5, 3), r(6))
+    add(lambda w, s: F.embedding_bag(i, w, torch.tensor([0, 2, 6]), mode="sum", per_sample_weights=s, include_last_offset=True, padding_idx=4), r(5, 3), r(6))
+    call = lambda function, *inputs: REST_CALLS.append((function, list(inputs)))
+    a = torch.ops.aten
+    for training, is_result in ((True, False), (True, True), (False, False)):
+        call(lambda g, x, noise, o=(training, is_result): [a.rrelu_with_noise_backward(g, x, noise, 0.1, 0.3, *o)], r(3, 4), r(3, 4), torch.rand(3, 4))
+    call(lambda g, x, w, m, v: a.batch_norm_backward(g, x, w, m, v, x.mean((0, 2)), x.var((0, 2)).rsqrt(), True, 1e-5, [True, True, True], torch.empty(0, dtype=torch.uint8)),
+         r(4, 3, 2), r(4, 3, 2), r(3), r(3), r(3).abs())  # fmt: skip
+    call(lambda x, w, b, m, v: [y for i, y in enumerate(a._batch_norm_with_update_functional(x, w, b, m, v, 0.3, 1e-5)) if i != 3],
+         r(4, 3, 2), r(3), r(3), r(3), r(3).abs())  # fmt: skip
+    # Products by groups: of rows, of columns, and of terms, as the gradients of both; whole numbers are exact in bf16.
+    whole = lambda *shape: torch.randint(-3, 4, shape).float()
+    ends = torch.tensor([8, 8, 24], dtype=torch.int32)  # the second group is empty
+    call(lambda x, y: grouped(x, y, ends), whole(24, 8), whole(3, 8, 16))
+    call(lambda x, y: grouped(x, y, ends), whole(3, 16, 8), whole(8, 24))
+    call(lambda x, y: grouped(x, y, ends), whole(8, 24), whole(24, 16))
+    call(lambda x, y: grouped(x, y, None), whole(2, 8, 8), whole(2, 8, 16))
+
+
+def grouped(x, y, ends):
+    """torch._grouped_mm, which is one of bf16; float64 has what it says."""
+    if x.dtype == torch.float32:
+        return [torch._grouped_mm(x.bfloat16(), y.bfloat16(), offs=ends).float()]
+    if ends is None:
+        return [x @ y]
+    groups = list(zip([0, *ends.tolist()[:-1]], ends.tolist()))
+    rest = (x.shape[0] if x.dim() == 2 else y.shape[1]) - int(ends[-1])
+    if x.dim() == 2 and y.dim() == 2:
+        return [torch.stack([x[:, a:b] @ y[a:b] for a, b in groups])]
+    if x.dim() == 2:
+        return [torch.cat([*(x[a:b] @ m for m, (a, b) in zip(y, groups)), x.new_zeros(rest, y.shape[2])])]
+    return [torch.cat([*(m @ y[:, a:b] for m, (a, b) in zip(x, groups)), x.new_zeros(x.shape[1], rest)], 1)]
+
+
 CALLS = []  # functions of tensors whose results are compared themselves
 
 
@@ -238,7 +303,7 @@ def make(name, cases, calls, table):
         got = run(*flat)
         wide = run(*[x.double() if x.is_floating_point() else x for x in flat])
         # Gradients of which PyTorch itself keeps no hundredth are left out: in narrow types, those through norms of few elements.
-        size = lambda x: float(x.abs().max()) if x.numel() else 0.0
+        size = lambda x: float(x.abs().nan_to_num().max()) if x.numel() else 0.0
         kept = [size(w.double() - g.double()) <= 1e-2 * size(w) for w, g in zip(wide, got)]
         chosen = lambda results: tuple(x for x, is_kept in zip(results, kept) if is_kept)
         print(name, len(kept), "results, left out:", [(i, size(wide[i])) for i, is_kept in enumerate(kept) if not is_kept])
@@ -263,12 +328,16 @@ def main():
     for part in (convolutions, norms, activations):
         part()
     HALF.extend(c for c in CASES if all(x.dtype == torch.float32 for x in c[1]))
-    for part in (windows, losses, attention, tables, others, calls):
+    for part in (windows, losses, attention, tables, others, calls, rest):
         part()
-    core = torch._decomp.core_aten_decompositions()
-    make("plain", CASES, CALLS, {})
-    make("core", CASES, CALLS, core)
-    make("half", [*in_type(torch.bfloat16), *in_type(torch.float16)], [], {})
+    files = {
+        "plain": lambda: (CASES, CALLS, {}),
+        "core": lambda: (CASES, CALLS, torch._decomp.core_aten_decompositions()),
+        "half": lambda: ([*in_type(torch.bfloat16), *in_type(torch.float16)], [], {}),
+        "rest": lambda: (REST, REST_CALLS, {}),
+    }
+    for name in sys.argv[1:] or files:
+        make(name, *files[name]())
 
 
 if __name__ == "__main__":

@@ -334,7 +334,9 @@ LogicalResult groupNorm(NodeContext &ctx) {
                  succeeded(setSum(ctx, 2, n.own, {0, 3}, sizes[1], type)));
 }
 
-LogicalResult batchNorm(NodeContext &ctx) {
+/// native_batch_norm_backward and the like: `mode` and `saved` are the names of the flag of training and of what was
+/// saved of the variance.
+LogicalResult emitBatchNorm(NodeContext &ctx, StringRef mode, StringRef saved) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
   FailureOr<Value> g = c.floats("grad_out"), x = c.floats("input");
@@ -344,9 +346,9 @@ LogicalResult batchNorm(NodeContext &ctx) {
   if (sizes.size() < 2)
     return ctx.invalid("takes an input of rank 2 or more, but got " + describe(*x));
   Type wide = b.accumulatorOf(b.elementOf(*x)), type = b.elementOf(*x);
-  const bool isTraining = c.flag("train");
+  const bool isTraining = c.flag(mode);
   Value mean = c.tensor(isTraining ? "save_mean" : "running_mean"),
-        scale = c.tensor(isTraining ? "save_invstd" : "running_var");
+        scale = c.tensor(isTraining ? saved : "running_var");
   if (!mean || !scale)
     return ctx.invalid("lacks the statistics of its mode");
   auto spread = [&](Value v) -> FailureOr<Value> {
@@ -468,8 +470,8 @@ LogicalResult elu(NodeContext &ctx) {
 }
 
 /// The sign of the result is the operand's: it may be either.
-LogicalResult leakyRelu(NodeContext &ctx) {
-  Call c(ctx);
+LogicalResult emitLeakyRelu(Call &c, double slope) {
+  NodeContext &ctx = c.ctx;
   PrimBuilder &b = ctx.b;
   FailureOr<Value> g = c.floats("grad_output"), x = c.floats("self");
   if (failed(g) || failed(x))
@@ -478,8 +480,13 @@ LogicalResult leakyRelu(NodeContext &ctx) {
   Value operands[] = {b.convert(*g, wide), b.convert(*x, wide)};
   if (failed(ctx.broadcastTogether(operands)))
     return failure();
-  Value below = b.binary<MulOp>(operands[0], c.number("negative_slope", 0.01));
+  Value below = b.binary<MulOp>(operands[0], slope);
   return ctx.result(b.convert(b.select(b.compare(CompareKind::GT, operands[1], 0), operands[0], below), type));
+}
+
+LogicalResult leakyRelu(NodeContext &ctx) {
+  Call c(ctx);
+  return emitLeakyRelu(c, c.number("negative_slope", 0.01));
 }
 
 /// _prelu_kernel_backward: of the operand, and of a weight for each element.
@@ -497,22 +504,17 @@ LogicalResult prelu(NodeContext &ctx) {
   return ctx.result(b.select(isAbove, operands[0], b.mul(operands[0], operands[2])));
 }
 
-/// _cdist_backward: of x1 [.., P, M]. Rows that are equal get 0.
-LogicalResult rowDistances(NodeContext &ctx) {
-  Call c(ctx);
+/// The gradients that distances have: PyTorch called the argument otherwise up to 2.11.
+FailureOr<Value> gradientOfDistances(Call &c) { return c.floats(c.tensor("grad") ? "grad" : "grad_output"); }
+
+/// Of distances y of the rows of x1 [.., P, M] from those of x2 [.., R, M], with gradients g of y [.., P, R]: that of
+/// x1. Rows that are equal get 0. The values are in f32 or wider.
+FailureOr<Value> emitRowDistances(NodeContext &ctx, Value g, Value x1, Value x2, Value y, double p) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> g = c.floats("grad_output"), x1 = c.floats("x1"), x2 = c.floats("x2"), y = c.floats("cdist");
-  if (failed(g) || failed(x1) || failed(x2) || failed(y))
-    return failure();
-  const int64_t rank = b.rankOf(*x1);
-  if (rank < 2 || b.rankOf(*x2) != rank || b.rankOf(*g) != rank || b.rankOf(*y) != rank)
-    return ctx.invalid("takes tensors of one rank, 2 or more");
-  Type type = b.elementOf(*x1), wide = b.accumulatorOf(type);
-  Value v[] = {b.unsqueeze(b.convert(*x1, wide), rank - 1), b.unsqueeze(b.convert(*x2, wide), rank - 2),
-               b.unsqueeze(b.convert(*g, wide), rank), b.unsqueeze(b.convert(*y, wide), rank)};
+  const int64_t rank = b.rankOf(x1);
+  Value v[] = {b.unsqueeze(x1, rank - 1), b.unsqueeze(x2, rank - 2), b.unsqueeze(g, rank), b.unsqueeze(y, rank)};
   if (failed(ctx.broadcastTogether(v)))
     return failure();
-  const double p = c.number("p", 2);
   Value d = b.sub(v[0], v[1]), sign = b.unary<SignOp>(d), size = b.unary<AbsOp>(d), part;
   if (p == 0)
     part = b.splatLike(d, 0);
@@ -530,9 +532,63 @@ LogicalResult rowDistances(NodeContext &ctx) {
       isFlat = b.binary<OrOp>(isFlat, b.compare(CompareKind::EQ, d, 0));
     part = b.select(isFlat, b.splatLike(d, 0), part);
   }
-  Value sum = b.reduce(ReduceKind::Sum, b.mul(v[2], part), {rank - 1});
-  FailureOr<Value> fitting = ctx.castSizes(sum, getSizes(*x1));
-  return failed(fitting) ? failure() : ctx.result(b.convert(*fitting, type));
+  return b.reduce(ReduceKind::Sum, b.mul(v[2], part), {rank - 1});
+}
+
+/// _cdist_backward: of x1 [.., P, M].
+LogicalResult rowDistances(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = gradientOfDistances(c), x1 = c.floats("x1"), x2 = c.floats("x2"), y = c.floats("cdist");
+  if (failed(g) || failed(x1) || failed(x2) || failed(y))
+    return failure();
+  const int64_t rank = b.rankOf(*g), shared = std::max(b.rankOf(*x1), b.rankOf(*x2));
+  if (b.rankOf(*x1) < 2 || b.rankOf(*x2) < 2 || rank != shared || b.rankOf(*y) != rank)
+    return ctx.invalid("takes matrices, of rank 2 or more, and distances of the higher rank of both, but got " +
+                       describe(*x1) + ", " + describe(*x2) + " and " + describe(*g));
+  Type type = b.elementOf(*x1), wide = b.accumulatorOf(type);
+  auto isZero = [](AffineExpr size) { return getConstantSize(size) == std::optional<int64_t>(0); };
+  if (llvm::any_of(getSizes(*x1), isZero) || llvm::any_of(getSizes(*g), isZero))
+    return ctx.result(b.splatLike(*x1, 0)); // PyTorch leaves the dims in front as they are then
+  auto lift = [&](Value v) {
+    v = b.convert(v, wide);
+    Sizes sizes(size_t(rank - b.rankOf(v)), b.size(1));
+    llvm::append_range(sizes, getSizes(v));
+    return b.reshape(v, sizes);
+  };
+  FailureOr<Value> gradient = emitRowDistances(ctx, lift(*g), lift(*x1), lift(*x2), lift(*y), c.number("p", 2));
+  return failed(gradient) ? failure() : ctx.result(b.convert(*gradient, type));
+}
+
+/// _pdist_backward: of the rows of a matrix [N, M], whose distances are those of rows i < j in a row, as [N, N].
+LogicalResult pairDistances(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = gradientOfDistances(c), x = c.floats("self"), y = c.floats("pdist");
+  if (failed(g) || failed(x) || failed(y))
+    return failure();
+  if (b.rankOf(*x) != 2 || b.rankOf(*g) != 1 || b.rankOf(*y) != 1)
+    return ctx.invalid("takes a matrix and two vectors, but got " + describe(*x) + ", " + describe(*g) + " and " +
+                       describe(*y));
+  const Type i64 = b.getI64Type(), type = b.elementOf(*x), wide = b.accumulatorOf(type);
+  const AffineExpr rows = getSizes(*x)[0], pairs = getSizes(*y)[0];
+  const Sizes all{rows, rows};
+  Value i = b.iota(i64, all, 0), j = b.iota(i64, all, 1), low = b.min(i, j), high = b.max(i, j);
+  Value count = b.broadcastTo(b.sizeValue(rows), all);
+  // Before those of row i there are i (2 N - i - 1) / 2 others. The diagonal reads the 0 behind all of them.
+  Value before = b.mul(low, b.binary<SubOp>(b.sub(b.add(count, count), low), 1));
+  Value place = b.add(b.binary<DivOp>(before, 2), b.binary<SubOp>(b.sub(high, low), 1));
+  place = b.select(b.compare(CompareKind::EQ, i, j), b.broadcastTo(b.sizeValue(pairs), all), place);
+  FailureOr<Value> fitting = ctx.castSizes(*g, {pairs});
+  if (failed(fitting))
+    return failure();
+  auto square = [&](Value v) -> Value {
+    Value padded = b.pad(b.convert(v, wide), b.scalar(wide, 0), {b.size(0)}, {simplifySize(pairs + 1)});
+    return GatherOp::create(b, padded, place, 0);
+  };
+  Value fx = b.convert(*x, wide);
+  FailureOr<Value> gradient = emitRowDistances(ctx, square(*fitting), fx, fx, square(*y), c.number("p", 2));
+  return failed(gradient) ? failure() : ctx.result(b.convert(*gradient, type));
 }
 
 /// _fused_rms_norm_backward: of input and weight.
@@ -577,6 +633,19 @@ LogicalResult weightNorm(NodeContext &ctx) {
   return ctx.set(1, (*gradients)[1]);
 }
 
+/// The gradient of bags, which g is that of, with respect to `x`; `tensors` lacks the offsets, of which those of
+/// PyTorch may have a last one that begins no bag.
+FailureOr<SmallVector<Value>> differentiateBags(NodeContext &ctx, Value g, ArrayRef<TensorArgument> tensors,
+                                                Value offsets, const NamedAttrList &attributes, Value x) {
+  PrimBuilder &b = ctx.b;
+  if (getSizes(offsets)[0] != getSizes(g)[0])
+    offsets = b.sliceDim(offsets, 0, b.size(0), getSizes(g)[0]);
+  SmallVector<TensorArgument> all(tensors);
+  all.push_back({"offsets", offsets});
+  FailureOr<SmallVector<Value>> y = callATen(ctx, "_embedding_bag.default", all, attributes);
+  return failed(y) ? y : differentiate(ctx, (*y)[0], g, x, {});
+}
+
 /// _embedding_bag_backward: of the table [num_weights, D]. Sums and means are the gradient of the forward operator,
 /// whose table does not count; of the largest, what it has saved says which rows those were.
 LogicalResult embeddingBag(NodeContext &ctx) {
@@ -611,18 +680,72 @@ LogicalResult embeddingBag(NodeContext &ctx) {
   for (StringRef name : {"mode", "padding_idx"})
     if (Attribute value = ctx.attr(name))
       attributes.set(name, value);
-  // As many bags as gradients: without a last offset that begins none.
-  Value starts = *offsets;
-  if (getSizes(starts)[0] != getSizes(*g)[0])
-    starts = b.sliceDim(starts, 0, b.size(0), getSizes(*g)[0]);
-  FailureOr<SmallVector<Value>> y = callATen(ctx, "_embedding_bag.default",
-                                             {{"weight", table},
-                                              {"indices", *indices},
-                                              {"offsets", starts},
-                                              {"per_sample_weights", c.tensor("per_sample_weights")}},
-                                             attributes);
-  FailureOr<SmallVector<Value>> gradient = failed(y) ? y : differentiate(ctx, (*y)[0], *g, table, {});
+  FailureOr<SmallVector<Value>> gradient = differentiateBags(
+      ctx, *g, {{"weight", table}, {"indices", *indices}, {"per_sample_weights", c.tensor("per_sample_weights")}},
+      *offsets, attributes, table);
   return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
+}
+
+/// _embedding_bag_per_sample_weights_backward: of the weights, in which sums are linear: they do not count.
+LogicalResult bagWeights(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad"), table = c.floats("weight"), indices = c.required("indices"),
+                   offsets = c.required("offsets");
+  if (failed(g) || failed(table) || failed(indices) || failed(offsets))
+    return failure();
+  if (b.rankOf(*g) != 2 || b.rankOf(*offsets) != 1 || b.rankOf(*indices) != 1)
+    return ctx.invalid("takes a matrix of gradients and vectors of indices and offsets, but got " + describe(*g) +
+                       ", " + describe(*indices) + " and " + describe(*offsets));
+  Value weights = b.convert(b.iota(b.getI64Type(), getSizes(*indices), 0), b.elementOf(*g)); // no constant
+  NamedAttrList attributes;
+  for (StringRef name : {"mode", "padding_idx"})
+    if (Attribute value = ctx.attr(name))
+      attributes.set(name, value);
+  FailureOr<SmallVector<Value>> gradient =
+      differentiateBags(ctx, *g, {{"weight", *table}, {"indices", *indices}, {"per_sample_weights", weights}}, *offsets,
+                        attributes, weights);
+  return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
+}
+
+//===--- others ---------------------------------------------------------------------------------------------------===//
+
+/// masked_scatter_backward: the gradients where the mask is true, in a row, and 0 for what was not read of the source.
+LogicalResult maskedScatter(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.required("grad_output"), mask = c.required("mask");
+  FailureOr<Sizes> sizes = c.sizes("sizes");
+  if (failed(g) || failed(mask) || failed(sizes))
+    return failure();
+  FailureOr<Value> fitting = ctx.broadcastOnto(*mask, getSizes(*g));
+  if (failed(fitting))
+    return failure();
+  const Type i64 = b.getI64Type();
+  const AffineExpr count = product(b.getContext(), getSizes(*g)), wanted = product(b.getContext(), *sizes);
+  Value isKept = b.reshape(*fitting, {count}), flat = b.reshape(*g, {count}), ones = b.convert(isKept, i64);
+  Value place = ScanOp::create(b, ones.getType(), ReduceKind::Sum, ones, 0, /*exclusive=*/true, /*reverse=*/false);
+  // The others go behind the end, which is cut off.
+  place = b.select(isKept, place, b.broadcastTo(b.sizeValue(wanted), {count}));
+  Value room = b.splat(b.elementOf(flat), {simplifySize(wanted + 1)}, 0);
+  Value all = ScatterElementsOp::create(b, room.getType(), room, place, flat, 0, ReduceKindAttr());
+  return ctx.result(b.reshape(b.sliceDim(all, 0, b.size(0), wanted), *sizes));
+}
+
+/// rrelu_with_noise_backward: the noise holds the slopes; without training those are all the same.
+LogicalResult rrelu(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), noise = c.floats("noise");
+  if (failed(g) || failed(noise))
+    return failure();
+  const double lower = c.number("lower", 1.0 / 8), upper = c.number("upper", 1.0 / 3);
+  if (!c.flag("training") || upper - lower <= 1e-6) // as PyTorch has it
+    return emitLeakyRelu(c, (lower + upper) / 2);
+  Value operands[] = {*g, *noise};
+  if (failed(ctx.broadcastTogether(operands)))
+    return failure();
+  return ctx.result(b.mul(operands[0], operands[1]));
 }
 
 } // namespace
@@ -664,9 +787,10 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
   };
   for (const Gradient &gradient : gradients)
     on((Twine(gradient.backward) + ".default").str(), gradientOf(gradient));
-  for (StringRef name : {"upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
-                         "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d",
-                         "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"})
+  for (StringRef name :
+       {"upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+        "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d",
+        "upsample_bicubic2d", "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"})
     on((name + "_backward.default").str(), movementOf((name + ".default").str(), "input_size"));
   on("slice_backward.default", movementOf("slice.Tensor", "input_sizes"));
   on("select_backward.default", movementOf("select.int", "input_sizes"));
@@ -679,10 +803,15 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
   on("max_pool3d_with_indices_backward.default", maxPool(3));
   on("adaptive_max_pool2d_backward.default", maxPool(2));
   on("adaptive_max_pool3d_backward.default", maxPool(3));
+  on("fractional_max_pool2d_backward.default", maxPool(2));
+  on("fractional_max_pool3d_backward.default", maxPool(3));
   on("embedding_dense_backward.default", embedding);
   on("native_layer_norm_backward.default", layerNorm);
   on("native_group_norm_backward.default", groupNorm);
-  on("native_batch_norm_backward.default", batchNorm);
+  on("native_batch_norm_backward.default",
+     [](NodeContext &ctx) { return emitBatchNorm(ctx, /*mode=*/"train", /*saved=*/"save_invstd"); });
+  on("batch_norm_backward.default",
+     [](NodeContext &ctx) { return emitBatchNorm(ctx, /*mode=*/"update", /*saved=*/"save_var"); });
   on("_softmax_backward_data.default", softmax(/*isLog=*/false));
   on("_log_softmax_backward_data.default", softmax(/*isLog=*/true));
   on("sigmoid_backward.default",
@@ -693,9 +822,13 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
   on("elu_backward.default", elu);
   on("leaky_relu_backward.default", leakyRelu);
   on("_prelu_kernel_backward.default", prelu);
+  on("rrelu_with_noise_backward.default", rrelu);
   on("_cdist_backward.default", rowDistances);
+  on("_pdist_backward.default", pairDistances);
   on("_fused_rms_norm_backward.default", rmsNorm);
   on("_weight_norm_interface_backward.default", weightNorm);
   on("_embedding_bag_backward.default", embeddingBag);
+  on("_embedding_bag_per_sample_weights_backward.default", bagWeights);
+  on("masked_scatter_backward.default", maskedScatter);
   on("native_dropout_backward.default", dropout);
 }

@@ -229,49 +229,150 @@ LogicalResult multiDot(NodeContext &ctx, StringRef name) {
   return give(ctx, einsum(ctx, equation + "->" + result, all));
 }
 
-/// Rows of x [S, K] times the matrix [K, N] of their group: rows up to offs[0] are of group 0, those up to offs[1] of
-/// group 1, ..; rows of none give 0.
+/// The groups of a grouped product: group i has the elements of `dim` from offs[i - 1], or 0, up to offs[i].
+struct Group {
+  Value start; ///< 0-D i64
+  AffineExpr size;
+};
+
+/// As many groups as there are offsets, within `extent` elements.
+FailureOr<SmallVector<Group>> readGroups(Call &c, AffineExpr extent) {
+  NodeContext &ctx = c.ctx;
+  PrimBuilder &b = c.b;
+  FailureOr<Value> offsets = c.required("offs");
+  if (failed(offsets))
+    return failure();
+  if (b.rankOf(*offsets) != 1)
+    return LogicalResult(ctx.invalid("takes a vector as offs, but got " + describe(*offsets)));
+  std::optional<int64_t> groups = getConstantSize(getSizes(*offsets)[0]);
+  constexpr int64_t kMostGroups = 1024;
+  if (!groups || *groups > kMostGroups)
+    return LogicalResult(ctx.unsupported("of a number of groups that is not known, or above " + Twine(kMostGroups) +
+                                         ", is not supported"));
+  Value ends = b.convert(*offsets, b.getI64Type()), start = b.scalar(b.getI64Type(), 0);
+  SmallVector<Group> all;
+  AffineExpr count = b.size(0);
+  for (int64_t group = 0; group < *groups; ++group) {
+    Value end = b.take(ends, 0, group);
+    const AffineExpr size = b.bindSymbol("rows", b.binary<MaxOp>(b.sub(end, start), 0));
+    all.push_back({start, size});
+    start = end;
+    count = simplifySize(count + size);
+  }
+  if (failed(ctx.require(CompareKind::LE, count, extent, "offs within the rows")))
+    return failure();
+  return all;
+}
+
+/// The elements of a group along `dim`.
+Value takeGroup(PrimBuilder &b, Value v, const Group &group, int64_t dim) {
+  Value at = b.add(b.iota(b.getI64Type(), {group.size}, 0), b.broadcastTo(group.start, {group.size}));
+  return GatherOp::create(b, v, at, dim);
+}
+
+/// Rows of x [S, K] times the matrix [K, N] of their group; or columns: the matrix [M, K] of their group times those of
+/// y [K, S]. What is in no group gives 0.
+FailureOr<Value> emitGroupsOfRows(Call &c, Value x, Value y) {
+  NodeContext &ctx = c.ctx;
+  PrimBuilder &b = c.b;
+  const bool hasRows = b.rankOf(x) == 2; // else columns of y
+  const int64_t grouped = hasRows ? 0 : 1;
+  Value &flat = hasRows ? x : y, &matrices = hasRows ? y : x;
+  if (failed(unifySizes(ctx, x, b.rankOf(x) - 1, y, b.rankOf(y) - 2, "inner sizes")))
+    return failure();
+  FailureOr<SmallVector<Group>> groups = readGroups(c, getSizes(flat)[grouped]);
+  if (failed(groups) ||
+      failed(ctx.requireEqual(b.size(int64_t(groups->size())), getSizes(matrices)[0], "as many offs as matrices")))
+    return failure();
+  Sizes result{hasRows ? getSizes(x)[0] : getSizes(x)[1], hasRows ? getSizes(y)[2] : getSizes(y)[1]};
+  SmallVector<Value> products;
+  for (auto [i, group] : llvm::enumerate(*groups)) {
+    Value part = takeGroup(b, flat, group, grouped), matrix = b.take(matrices, 0, int64_t(i));
+    products.push_back(DotGeneralOp::create(b, hasRows ? part : matrix, hasRows ? matrix : part, ArrayRef<int64_t>{},
+                                            ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0}));
+  }
+  if (products.empty())
+    return b.splat(b.elementOf(x), result, 0);
+  return b.pad(b.concat(products, grouped), b.scalar(b.elementOf(x), 0), Sizes(2, b.size(0)), result);
+}
+
+/// The product [M, N] of each group of what x [M, S] and y [S, N] are multiplied along: [G, M, N].
+FailureOr<Value> emitGroupsOfTerms(Call &c, Value x, Value y) {
+  NodeContext &ctx = c.ctx;
+  PrimBuilder &b = c.b;
+  if (failed(unifySizes(ctx, x, 1, y, 0, "inner sizes")))
+    return failure();
+  FailureOr<SmallVector<Group>> groups = readGroups(c, getSizes(x)[1]);
+  if (failed(groups))
+    return failure();
+  SmallVector<Value> products;
+  for (const Group &group : *groups)
+    products.push_back(
+        b.unsqueeze(DotGeneralOp::create(b, takeGroup(b, x, group, 1), takeGroup(b, y, group, 0), ArrayRef<int64_t>{},
+                                         ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0}),
+                    0));
+  if (products.empty())
+    return b.splat(b.elementOf(x), {b.size(0), getSizes(x)[0], getSizes(y)[1]}, 0);
+  return Value(b.concat(products, 0));
+}
+
+/// _grouped_mm: by groups of rows, of columns, or of terms; without offs one product for each pair of matrices.
 LogicalResult groupedProduct(NodeContext &ctx, StringRef lhs, StringRef rhs) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
   FailureOr<SmallVector<Value>> v = factors(c, {lhs, rhs});
-  FailureOr<Value> offsets = c.required("offs");
-  if (failed(v) || failed(offsets))
+  if (failed(v))
     return failure();
-  Value x = (*v)[0], w = (*v)[1];
-  if (b.rankOf(x) != 2 || b.rankOf(w) != 3 || b.rankOf(*offsets) != 1 || c.tensor("bias") || ctx.hasAttr("out_dtype"))
-    return ctx.unsupported(
-        "of " + describe(x) + " and " + describe(w) +
-        " is not supported; supported are rows [S, K] and matrices [G, K, N], with offs, and without "
-        "bias and out_dtype");
-  const Sizes rows = getSizes(x), matrices = getSizes(w);
-  std::optional<int64_t> groups = getConstantSize(matrices[0]);
-  constexpr int64_t kMostGroups = 1024;
-  if (!groups || *groups > kMostGroups)
-    return ctx.unsupported("of a number of groups that is not known, or above " + Twine(kMostGroups) +
-                           ", is not supported");
-  FailureOr<Value> ends = ctx.castSizes(b.convert(*offsets, b.getI64Type()), {matrices[0]});
-  if (failed(ends) || failed(unifySizes(ctx, x, 1, w, 1, "inner sizes")))
+  Value x = (*v)[0], y = (*v)[1];
+  const int64_t rx = b.rankOf(x), ry = b.rankOf(y);
+  const bool hasOffsets = bool(c.tensor("offs"));
+  if (rx < 2 || rx > 3 || ry < 2 || ry > 3 || hasOffsets == (rx == 3 && ry == 3))
+    return ctx.invalid("takes matrices, or one for each group, and offs unless both sides have one for each group, but "
+                       "got " +
+                       describe(x) + " and " + describe(y));
+  if (c.tensor("bias") || ctx.hasAttr("out_dtype"))
+    return ctx.unsupported("with bias or out_dtype is not supported; add and convert afterwards");
+  if (rx == 3 && ry == 3)
+    return give(ctx, emitMatMul(ctx, x, y));
+  return give(ctx, rx == 2 && ry == 2 ? emitGroupsOfTerms(c, x, y) : emitGroupsOfRows(c, x, y));
+}
+
+/// _trilinear: the sum over `sumdim` of three tensors, which lack the dims of `expand1`, `expand2` and `expand3`.
+LogicalResult trilinear(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<SmallVector<Value>> v = factors(c, {"i1", "i2", "i3"});
+  if (failed(v))
     return failure();
-  SmallVector<Value> products;
-  Value start = b.scalar(b.getI64Type(), 0);
-  AffineExpr count = b.size(0);
-  for (int64_t group = 0; group < *groups; ++group) {
-    Value end = b.take(*ends, 0, group);
-    const AffineExpr size = b.bindSymbol("rows", b.binary<MaxOp>(b.sub(end, start), 0));
-    Value at = b.add(b.iota(b.getI64Type(), {size}, 0), b.broadcastTo(start, {size}));
-    products.push_back(DotGeneralOp::create(b, GatherOp::create(b, x, at, 0), b.take(w, 0, group), ArrayRef<int64_t>{},
-                                            ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0}));
-    start = end;
-    count = simplifySize(count + size);
+  SmallVector<SmallVector<int64_t>> lacking;
+  for (StringRef name : {"expand1", "expand2", "expand3"})
+    lacking.push_back(c.integers(name).value_or(SmallVector<int64_t>{}));
+  const int64_t rank = b.rankOf((*v)[0]) + int64_t(lacking[0].size());
+  constexpr int64_t kMostDims = 26; // the letters of an equation
+  if (rank > kMostDims)
+    return ctx.unsupported("of more than " + Twine(kMostDims) + " dims is not supported");
+  std::string equation;
+  auto append = [&](ArrayRef<int64_t> without) {
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (!llvm::is_contained(without, dim))
+        equation += char('a' + dim);
+  };
+  for (auto [i, operand] : llvm::enumerate(*v)) {
+    FailureOr<SmallVector<int64_t>> dims = ctx.axes(lacking[i], rank);
+    if (failed(dims))
+      return failure();
+    if (b.rankOf(operand) + int64_t(dims->size()) != rank)
+      return ctx.invalid("takes tensors of " + Twine(rank) + " dims, with those that they lack, but got " +
+                         describe(operand));
+    equation += i ? "," : "";
+    append(*dims);
   }
-  const Sizes result{rows[0], matrices[2]};
-  if (products.empty())
-    return ctx.result(b.splat(b.elementOf(x), result, 0));
-  if (failed(ctx.require(CompareKind::LE, count, rows[0], "offs within the rows")))
+  FailureOr<SmallVector<int64_t>> summed = ctx.axes(c.integers("sumdim").value_or(SmallVector<int64_t>{}), rank);
+  if (failed(summed))
     return failure();
-  Value all = b.concat(products, 0);
-  return ctx.result(b.pad(all, b.scalar(b.elementOf(x), 0), Sizes(2, b.size(0)), result));
+  equation += "->";
+  append(*summed);
+  return give(ctx, einsum(ctx, equation, *v));
 }
 
 } // namespace
@@ -363,7 +464,8 @@ void tc::populateATenContraction(OpRegistrar &onOp) {
       return failure();
     return ctx.result(ctx.b.reduce(ReduceKind::Sum, ctx.b.mul((*v)[0], (*v)[1]), {*axis}));
   });
-  on("_grouped_mm.default", [](NodeContext &ctx) { return groupedProduct(ctx, "self", "mat2"); }, 3);
+  on("_grouped_mm.default", [](NodeContext &ctx) { return groupedProduct(ctx, "self", "mat2"); });
+  on("_trilinear.default", trilinear, 3);
 }
 
 void tc::populateTransformers(OpRegistrar &onOp) {

@@ -343,7 +343,9 @@ void tc::populateATenCreation(OpRegistrar &onOp) {
         onOp.takeComplex(ComplexUse::Moved, {type});
     }
   };
-  on({"zeros.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default"}, ofSize({0}));
+  on({"zeros.default", "_efficientzerotensor.default", "empty.memory_format", "empty_strided.default",
+      "empty_permuted.default"},
+     ofSize({0}));
   on({"ones.default"}, ofSize({1}));
   on({"full.default"}, ofSize({0, "fill_value"}));
   on({"new_zeros.default", "new_empty.default", "new_empty_strided.default"}, likeSelf({0}, /*hasSize=*/true), true);

@@ -481,12 +481,28 @@ Value meanLeakyRelu(Call &c, Value x) {
   Value scaled = c.b.binary<MulOp>(x, (c.number("lower", 1.0 / 8) + c.number("upper", 1.0 / 3)) / 2);
   return c.b.select(c.b.compare(CompareKind::GE, x, 0), x, scaled);
 }
-/// The same in training: each element draws its slope.
-Value randomLeakyRelu(Call &c, Value x) {
+/// What each element is multiplied by in training: 1, or left of 0 a slope that it draws.
+Value drawSlopes(Call &c, Value x) {
   PrimBuilder &b = c.b;
   const double lower = c.number("lower", 1.0 / 8), upper = c.number("upper", 1.0 / 3);
   Value slope = emitUniform(c.ctx, getSizes(x), cast<FloatType>(b.elementOf(x)), lower, upper);
-  return b.select(b.compare(CompareKind::GT, x, 0), x, b.mul(x, slope));
+  return b.select(b.compare(CompareKind::GT, x, 0), b.splatLike(x, 1), slope);
+}
+Value randomLeakyRelu(Call &c, Value x) { return c.b.mul(x, drawSlopes(c, x)); }
+/// rrelu_with_noise_functional: the slopes are a result, which the gradient reads.
+LogicalResult leakyReluWithNoise(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.floats("self");
+  if (failed(self))
+    return failure();
+  const Type type = ctx.b.elementOf(*self);
+  Value x = ctx.b.convert(*self, ctx.b.accumulatorOf(type));
+  if (!c.flag("training")) {
+    Value noise = c.tensor("noise");
+    return success(succeeded(c.rounded(meanLeakyRelu(c, x), type)) && (!noise || succeeded(ctx.set(1, noise))));
+  }
+  Value slopes = drawSlopes(c, x);
+  return success(succeeded(c.rounded(ctx.b.mul(x, slopes), type)) && succeeded(c.rounded(slopes, type, 1)));
 }
 Value mish(Call &c, Value x) { return emitMish(c.b, x); }
 /// log(1 + exp(beta x)) / beta; x itself from the threshold on.
@@ -753,6 +769,7 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"rrelu.default"}, [](NodeContext &ctx) -> LogicalResult {
     return activation(Call(ctx).flag("training") ? randomLeakyRelu : meanLeakyRelu)(ctx);
   });
+  on({"rrelu_with_noise_functional.default"}, leakyReluWithNoise);
   on({"prelu.default"}, [](NodeContext &ctx) { return prelu(ctx, /*isKernel=*/false); });
   on({"_prelu_kernel.default"}, [](NodeContext &ctx) { return prelu(ctx, /*isKernel=*/true); });
   on({"glu.default"}, glu);

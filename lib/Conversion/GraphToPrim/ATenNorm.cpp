@@ -198,8 +198,9 @@ LogicalResult batchNormByBatch(NodeContext &ctx) {
   return ctx.result(b.convert(*y, in->type));
 }
 
-/// Results 3 and 4: the running statistics moved towards those of the batch, whose variance is that of a sample.
-LogicalResult moveStatistics(NodeContext &ctx) {
+/// Results `first` and the next one: the running statistics moved towards those of the batch, whose variance is that of
+/// a sample.
+LogicalResult moveStatistics(NodeContext &ctx, size_t first) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
   FailureOr<Value> x = c.floats("input"), mean = c.floats("running_mean"), variance = c.floats("running_var");
@@ -233,17 +234,24 @@ LogicalResult moveStatistics(NodeContext &ctx) {
     return b.broadcastTo(b.convert(b.sizeValue(size), b.elementOf(found.variance)), getSizes(found.variance));
   };
   Value ofSample = b.mul(found.variance, b.div(number(count), number(simplifySize(count - 1))));
-  return success(succeeded(move(3, *mean, found.mean)) && succeeded(move(4, *variance, ofSample)));
+  return success(succeeded(move(first, *mean, found.mean)) && succeeded(move(first + 1, *variance, ofSample)));
 }
 
 /// Gives what the operator would write as results.
 LogicalResult functionalBatchNorm(NodeContext &ctx) {
   Call c(ctx);
   if (c.flag("training"))
-    return success(succeeded(batchNormByBatch(ctx)) && succeeded(moveStatistics(ctx)));
+    return success(succeeded(batchNormByBatch(ctx)) && succeeded(moveStatistics(ctx, 3)));
   (void)ctx.set(3, c.tensor("running_mean"));
   (void)ctx.set(4, c.tensor("running_var"));
   return batchNormByRunning(ctx);
+}
+
+/// _batch_norm_with_update_functional: always in training; result 3 is what other devices keep for the gradient.
+LogicalResult batchNormWithUpdate(NodeContext &ctx) {
+  if (failed(batchNormByBatch(ctx)) || failed(moveStatistics(ctx, 4)))
+    return failure();
+  return ctx.set(3, ctx.b.splat(ctx.b.getIntegerType(8, /*isSigned=*/false), {ctx.b.size(0)}, 0));
 }
 
 LogicalResult batchNorm(NodeContext &ctx) {
@@ -379,6 +387,7 @@ void tc::populateATenNorm(OpRegistrar &onOp) {
   for (StringRef name : {"_native_batch_norm_legit_no_training.default", "_batch_norm_no_update.default"})
     on(name, batchNormByRunning, 3);
   on("_native_batch_norm_legit_functional.default", functionalBatchNorm, 3);
+  on("_batch_norm_with_update_functional.default", batchNormWithUpdate, 3);
   on("instance_norm.default", instanceNorm);
   on("group_norm.default", [](NodeContext &ctx) { return groupNorm(ctx, "num_groups"); });
   on("native_group_norm.default", [](NodeContext &ctx) { return groupNorm(ctx, "group"); });

@@ -66,3 +66,31 @@ graph.func @no_gradient(%x: tensor<4xf32> {graph.name = "x"}) -> !tc.unknown att
   %y = graph.node "aten":"silu_backward.default" opset 10(%x) {arg_names = ["self"]} : (tensor<4xf32>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// What a masked scatter did not read of its source gets 0; elements that are not masked go behind the end, which is cut off.
+// CHECK-LABEL: func.func @masked_scatter
+// CHECK: %[[PLACE:.*]] = prim.scan sum
+// CHECK: prim.scatter_elements %{{.*}} : (tensor<5xf32>, {{.*}}) -> tensor<5xf32>
+// CHECK: prim.slice
+graph.func @masked_scatter(%g: tensor<2x3xf32> {graph.name = "g"}, %m: tensor<3xi1> {graph.name = "m"}) -> tensor<2x2xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"masked_scatter_backward.default" opset 10(%g, %m) {arg_names = ["grad_output", "mask"], sizes = array<i64: 2, 2>} : (tensor<2x3xf32>, tensor<3xi1>) -> tensor<2x2xf32>
+  graph.yield %y : tensor<2x2xf32>
+}
+
+// -----
+
+// ERROR: "grouped": aten._grouped_mm.default (opset 10): takes matrices, or one for each group, and offs unless both sides have one for each group, but got tensor<4x2xf32> and tensor<2x3xf32>
+graph.func @grouped(%x: tensor<4x2xf32> {graph.name = "x"}, %y: tensor<2x3xf32> {graph.name = "y"}) -> tensor<4x3xf32> attributes {opsets = {aten = 10 : i64}} {
+  %z = graph.node "aten":"_grouped_mm.default" opset 10(%x, %y) {arg_names = ["self", "mat2"]} : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32> loc("grouped")
+  graph.yield %z : tensor<4x3xf32>
+}
+
+// -----
+
+// ERROR: "trilinear": aten._trilinear.default (opset 10): takes tensors of 3 dims, with those that they lack, but got tensor<4xf32>
+graph.func @trilinear(%x: tensor<4x2xf32> {graph.name = "x"}, %y: tensor<4xf32> {graph.name = "y"}) -> tensor<4xf32> attributes {opsets = {aten = 10 : i64}} {
+  %z = graph.node "aten":"_trilinear.default" opset 10(%x, %y, %x) {arg_names = ["i1", "i2", "i3"], expand1 = array<i64: 2>, expand2 = array<i64: 1>, expand3 = array<i64: 2>, sumdim = array<i64: 1, 2>} : (tensor<4x2xf32>, tensor<4xf32>, tensor<4x2xf32>) -> tensor<4xf32> loc("trilinear")
+  graph.yield %z : tensor<4xf32>
+}
