@@ -1,10 +1,11 @@
 /*
  * train.c - trains a model on a device, with nothing but tcrt.h: no Python, no framework.
  *
- *   cc train.c $(pkg-config --cflags --libs tcrt) -o train && ./train training.bin data.raw
+ *   cc train.c $(pkg-config --cflags --libs tcrt) -o train && ./train training.bin data.raw [decay]
  *
  * The artifact is one of tc_compiler.compile_training (docs/python.md). data.raw holds, for each step, the elements of
- * all inputs of the function "step" in their order, row-major. Prints the loss of each step. The states (parameters,
+ * all inputs of the function "step" in their order, row-major. Prints the loss of each step. With `decay` the learning
+ * rates are multiplied by it after each one. The states (parameters,
  * statistics, the optimiser's) stay in the context, where tcrt_context_read_state and tcrt_context_write_state save and
  * restore them.
  *
@@ -65,14 +66,41 @@ static int read_batch(FILE *file, trainer_t *t) {
   return t->count > 0;
 }
 
+/* Learning rates are the state "optimizer.lr": f64, one for each group of parameters. */
+static tcrt_status_t decay_rates(trainer_t *t, double decay) {
+  uint32_t index;
+  tcrt_state_info_t info;
+  tcrt_status_t status = tcrt_model_find_state(t->model, "optimizer.lr", &index);
+  if (status == TCRT_OK)
+    status = tcrt_model_state(t->model, index, &info);
+  if (status != TCRT_OK)
+    return status;
+  double *rates = malloc((size_t)info.dims[0] * sizeof *rates + 1);
+  if (!rates)
+    return TCRT_ERROR_MACHINE;
+  tcrt_tensor_t tensor = {0};
+  tensor.dtype = info.dtype;
+  tensor.rank = info.rank;
+  tensor.dims[0] = info.dims[0];
+  tensor.data = rates;
+  tensor.size_bytes = (size_t)info.dims[0] * sizeof *rates;
+  status = tcrt_context_read_state(t->context, index, &tensor);
+  for (int64_t i = 0; i < info.dims[0]; ++i)
+    rates[i] *= decay;
+  if (status == TCRT_OK)
+    status = tcrt_context_write_state(t->context, index, &tensor);
+  free(rates);
+  return status;
+}
+
 int main(int argc, char **argv) {
   trainer_t t = {0};
-  FILE *file = argc == 3 ? fopen(argv[2], "rb") : NULL;
+  FILE *file = argc == 3 || argc == 4 ? fopen(argv[2], "rb") : NULL;
   if (!file) {
-    if (argc == 3)
+    if (argc == 3 || argc == 4)
       fprintf(stderr, "train: cannot read %s\n", argv[2]);
     else
-      fprintf(stderr, "usage: train ARTIFACT DATA\n");
+      fprintf(stderr, "usage: train ARTIFACT DATA [DECAY]\n");
     return 1;
   }
   tcrt_status_t status = open_trainer(argv[1], &t);
@@ -83,6 +111,8 @@ int main(int argc, char **argv) {
       status = tcrt_context_get_output(t.context, 0, &loss);
     if (status == TCRT_OK)
       printf("step %d: loss %.9g\n", step, loss.dtype == TCRT_DTYPE_F32 ? *(float *)loss.data : *(double *)loss.data);
+    if (status == TCRT_OK && argc == 4)
+      status = decay_rates(&t, strtod(argv[3], NULL));
   }
   if (status != TCRT_OK)
     fprintf(stderr, "%s\n", tcrt_last_error());

@@ -22,6 +22,8 @@ from .errors import InvalidError, RefusedError
 
 # The state that says which further names of a state_dict stand for which states, as JSON in bytes.
 _TIED = "tc.tied"
+# The state of learning rates: f64, one for each group of parameters.
+_RATES = "optimizer.lr"
 
 
 class TrainingArtifact(Artifact):
@@ -100,6 +102,23 @@ class TrainingArtifact(Artifact):
                     raise RefusedError(f'{self.path}: state "{name}" is {dtype.name} {list(shape)}, but was given {array.dtype} {list(array.shape)}')
                 tensor, _buffer = self._tensor(dtype, array)
                 _check(lib.tcrt_context_write_state(context, index, tensor))
+
+    @property
+    def learning_rates(self) -> list[float]:
+        """Those of the next step, one for each group of the optimiser's parameters: the state "optimizer.lr". Assigning a number sets all of them, a sequence each."""
+        with self._state_lock or contextlib.nullcontext():
+            for index, name, dtype, shape in self._states():
+                if name == _RATES:
+                    return [float(rate) for rate in self._read_state(index, dtype, shape)]
+        raise RefusedError(f"{self.path}: the optimizer takes its learning rate as a number of the compile; use another one for a schedule, such as SGD or AdamW")
+
+    @learning_rates.setter
+    def learning_rates(self, rates: float | Sequence[float]) -> None:
+        count = len(self.learning_rates)
+        values = np.array([rates] * count if isinstance(rates, (int, float)) else list(rates), np.float64)
+        if values.shape != (count,):
+            raise RefusedError(f"{self.path}: there are {count} groups of parameters, but {len(values)} learning rates were given")
+        self.load_state_dict({_RATES: values}, strict=False)
 
     def reset(self) -> None:
         """Gives all states the values with which the artifact was compiled."""
@@ -217,6 +236,83 @@ def _initial_states(optimizer: Any, names: dict[Any, str]) -> dict[str, tuple[An
     } # fmt: skip
 
 
+# States of an optimiser by name, as (parameter, key, tensor).
+_Moments = Mapping[str, "tuple[Any, str, Any]"]
+
+
+def _take_step(optimizer: Any, of: Mapping[int, Any], moments: _Moments, values: Mapping[str, Any], rates: Sequence[Any] | None) -> None:
+    """A step of the optimiser on other tensors: `of` the parameters' ids, which have gradients, and `values` of its states. `rates`: instead of its groups' own."""
+    import torch
+
+    traced = copy.copy(optimizer)
+    # Of an optimiser's forms the one that takes no numbers from tensors.
+    forms: Callable[[Any], dict[str, bool]] = lambda group: {"capturable": True, "foreach": False, "fused": False} if "capturable" in group else {"foreach": True, "fused": False}
+    traced.param_groups = [
+        {**group, "params": [of[id(p)] for p in group["params"] if id(p) in of], **{k: v for k, v in forms(group).items() if k in group}} for group in optimizer.param_groups
+    ] # fmt: skip
+    for group, rate in zip(traced.param_groups, rates or ()):
+        group["lr"] = rate
+    traced.state = type(optimizer.state)(dict)
+    for name, (p, key, _) in moments.items():
+        if id(p) in of:
+            traced.state[of[id(p)]][key] = values[name]
+    with torch.no_grad():
+        try:
+            traced.step()
+        except AssertionError as error: # what an optimiser asks for that a compiled step has not
+            raise InvalidError(f"{type(optimizer).__name__} is not supported: {error}; use another optimiser of torch.optim") from error
+
+
+def _take_step_by_rates(optimizer: Any, of: Mapping[int, Any], moments: _Moments, values: Mapping[str, Any], rates: Sequence[Any]) -> None:
+    """The same where what parameters move by is a multiple of the rate: it is taken with a rate of 1."""
+    import torch
+
+    before = {key: tensor.clone() for key, tensor in of.items()}
+    _take_step(optimizer, of, moments, values, [1.0] * len(rates))
+    with torch.no_grad():
+        for group, rate in zip(optimizer.param_groups, rates):
+            for key in (id(p) for p in group["params"] if id(p) in of):
+                of[key].copy_(before[key] + (of[key] - before[key]) * rate)
+
+
+def _stepping(optimizer: Any, moments: _Moments) -> Callable[..., None] | None:
+    """How a step takes learning rates that are tensors; None where it cannot. Found out with one parameter of each group."""
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    if any("lr" not in group for group in optimizer.param_groups):
+        return None
+    chosen = [p for group in optimizer.param_groups for p in [p for p in group["params"] if p.requires_grad][:1]]
+    gradients = [torch.randn_like(p) for p in chosen]
+
+    def run(take: Callable[..., None], rates: Any) -> list[Any]:
+        of = {id(p): p.detach().clone() for p in chosen}
+        for p, gradient in zip(chosen, gradients):
+            of[id(p)].grad = gradient.clone()
+        take(optimizer, of, moments, {name: value.detach().clone() for name, (_, _, value) in moments.items()}, rates)
+        return [*of.values()]
+
+    given = _rates_of(optimizer)
+    try:
+        with _traced():
+            make_fx(lambda rates: run(_take_step, list(rates.unbind())))(given)
+        return _take_step
+    except InvalidError: # it makes numbers of them
+        pass
+    for factor in (1.0, 0.25):
+        with _traced():
+            exact, found = (run(take, [float(rate) * factor for rate in given]) for take in (_take_step, _take_step_by_rates))
+        if not all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(exact, found)):
+            return None
+    return _take_step_by_rates
+
+
+def _rates_of(optimizer: Any) -> Any:
+    import torch
+
+    return torch.tensor([float(group["lr"]) for group in optimizer.param_groups], dtype=torch.float64)
+
+
 def _state_names(module: Any) -> dict[str, str]:
     """Names of states by those of parameters and buffers: the same where a state_dict has them."""
     hidden = {f"{path}.{name}".removeprefix(".") for path, m in module.named_modules() for name in m._non_persistent_buffers_set}
@@ -319,6 +415,9 @@ def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, examp
     states = {**{state_of[name]: value for name, value in (parameters | fixed).items()}, **{name: value for name, (_, _, value) in moments.items()}}
     if tied := _tied(module, state_of):
         states[_TIED] = torch.tensor(list(json.dumps(tied).encode()), dtype=torch.uint8)
+    if take := _stepping(optimizer, moments):
+        states[_RATES] = _rates_of(optimizer)
+    kept_as_they_are = [name for name in (_TIED, _RATES) if name in states]
     count = len(states)
     modes = {m: m.training for m in module.modules()} if module.training else {}
 
@@ -352,24 +451,11 @@ def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, examp
             # None of those that the loss does not depend on, which optimisers leave as they are.
             gradients = dict(zip(trained, torch.autograd.grad(found, list(at.values()), torch.ones_like(found), allow_unused=True)))
         new = {**{name: at[name].detach() for name in trained}, **{name: now[name].clone() for name in moments}}
-        of = {id(p): new.get(name) for name, p in parameters.items()}
-        traced = copy.copy(optimizer)
-        # Of an optimiser's forms the one that takes no numbers from tensors.
-        forms: Callable[[Any], dict[str, bool]] = lambda group: {"capturable": True, "foreach": False, "fused": False} if "capturable" in group else {"foreach": True, "fused": False}
-        traced.param_groups = [
-            {**group, "params": [of[id(p)] for p in group["params"] if p.requires_grad], **{k: v for k, v in forms(group).items() if k in group}} for group in optimizer.param_groups
-        ] # fmt: skip
-        traced.state = type(optimizer.state)(dict)
-        for name, (p, key, _) in moments.items():
-            traced.state[of[id(p)]][key] = new[name]
         for name in trained:
             new[name].grad = gradients[name]
-        with torch.no_grad():
-            try:
-                traced.step()
-            except AssertionError as error: # what an optimiser asks for that a compiled step has not
-                raise InvalidError(f"{type(optimizer).__name__} is not supported: {error}; use another optimiser of torch.optim") from error
-        return {"loss": found.detach().reshape(())}, [*(new[name] for name in [*trained, *moments]), *(made[name].detach() for name in fixed), *(now[n].clone() for n in states if n == _TIED)]
+        rates = list(now[_RATES].unbind()) if take else None
+        (take or _take_step)(optimizer, {id(p): new[name] for name, p in parameters.items() if name in new}, moments, new, rates)
+        return {"loss": found.detach().reshape(())}, [*(new[name] for name in [*trained, *moments]), *(made[name].detach() for name in fixed), *(now[n].clone() for n in kept_as_they_are)]
 
     def evaluate(*flat: Any) -> Any:
         now = dict(zip(parameters | fixed, flat[: len(kept)]))
@@ -382,7 +468,7 @@ def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, examp
     names = _argument_names(module.forward, 0, len(inputs), "input", taken)
     target_names = _argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, 1, len(targets), "target", taken)
     programs = {
-        "step": _export(step, states, [*(state_of[n] for n in trained), *moments, *(state_of[n] for n in fixed), *[_TIED][: bool(tied)]], [*inputs, *targets], names + target_names),
+        "step": _export(step, states, [*(state_of[n] for n in trained), *moments, *(state_of[n] for n in fixed), *kept_as_they_are], [*inputs, *targets], names + target_names),
         "evaluate": _export(evaluate, kept, [], inputs, names),
     } # fmt: skip
     package_pt2(os.fspath(path), exported_programs=programs, extra_files={"tc.shared_states": ""})

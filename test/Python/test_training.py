@@ -81,6 +81,65 @@ def test_optimisers(kind):
     module.train()
 
 
+SCHEDULED = {
+    **OPTIMIZERS,
+    "adamax": lambda p: torch.optim.Adamax(p),
+    "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5), # makes a number of its rate, as rmsprop does
+}
+
+
+@pytest.mark.parametrize("kind", SCHEDULED)
+def test_learning_rates(kind):
+    """Rates that a scheduler of PyTorch gives, step by step."""
+    torch.manual_seed(1)
+    module, loss = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3)), nn.MSELoss()
+    optimizer = SCHEDULED[kind](module.parameters())
+    given = [group["lr"] for group in optimizer.param_groups]
+    artifact = tc.compile_training(module, loss, optimizer, (torch.randn(5, 6), torch.randn(5, 3)))
+    assert artifact.learning_rates == given
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7)
+    for _ in range(8):
+        x, target = torch.randn(5, 6), torch.randn(5, 3)
+        optimizer.zero_grad()
+        expected = loss(module(x), target)
+        expected.backward()
+        artifact.learning_rates = schedule.get_last_lr()
+        assert artifact.step(x, target) == pytest.approx(float(expected.detach()), abs=1e-5)
+        optimizer.step()
+        schedule.step()
+    states = artifact.state_dict()
+    assert states["optimizer.lr"].dtype == np.float64
+    for name, value in module.state_dict().items():
+        np.testing.assert_allclose(states[name], value.numpy(), rtol=1e-4, atol=1e-5, err_msg=name)
+    artifact.learning_rates = 0
+    artifact.step(x, target)
+    np.testing.assert_array_equal(artifact.state_dict()["0.weight"], states["0.weight"])
+    with pytest.raises(tc.RefusedError, match=f"there are {len(given)} groups of parameters, but 3 learning rates were given"):
+        artifact.learning_rates = [1.0, 2.0, 3.0]
+    artifact.reset()
+    assert artifact.learning_rates == given
+
+
+def test_learning_rates_that_are_numbers():
+    """An optimiser that neither takes a tensor nor moves by a multiple of its rate keeps that of the compile."""
+
+    class Clipped(torch.optim.SGD):
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.add_(p.grad, alpha=-min(float(group["lr"]), 0.01))
+
+    module, x, target = nn.Linear(3, 2), torch.randn(4, 3), torch.randn(4, 2)
+    artifact = tc.compile_training(module, nn.MSELoss(), Clipped(module.parameters(), lr=0.1), (x, target))
+    gradient, = torch.autograd.grad(nn.MSELoss()(module(x), target), [module.bias])
+    artifact.step(x, target)
+    np.testing.assert_allclose(artifact.state_dict()["bias"], (module.bias - 0.01 * gradient).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert "optimizer.lr" not in artifact.state_dict()
+    for use in (lambda: artifact.learning_rates, lambda: setattr(artifact, "learning_rates", 0.1)):
+        with pytest.raises(tc.RefusedError, match="takes its learning rate as a number of the compile"):
+            use()
+
+
 def test_transformer():
     torch.manual_seed(1)
     module = Transformer()
@@ -270,10 +329,12 @@ def test_refusals():
         tc.compile_training(module, nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], (x, target))
 
 
-def test_without_python(tmp_path):
-    """The C program of examples/c follows PyTorch's losses for 100 steps."""
+@pytest.mark.parametrize("decay", [1.0, 0.95])
+def test_without_python(tmp_path, decay):
+    """The C program of examples/c follows PyTorch's losses for 100 steps, with constant and with falling learning rates."""
     module, loss = convolutions(), nn.CrossEntropyLoss()
     optimizer = OPTIMIZERS["adamw"](module.parameters())
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, decay)
     tc.compile_training(module, loss, optimizer, images(), output=tmp_path / "training.bin")
     expected = []
     with open(tmp_path / "data.raw", "wb") as data:
@@ -284,9 +345,10 @@ def test_without_python(tmp_path):
             value = loss(module(x), target)
             value.backward()
             optimizer.step()
+            schedule.step()
             expected.append(float(value.detach()))
     program = os.path.join(os.environ["TC_BIN"], "tc-sample-train")
-    text = subprocess.run([program, tmp_path / "training.bin", tmp_path / "data.raw"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([program, tmp_path / "training.bin", tmp_path / "data.raw", *([str(decay)] if decay != 1 else [])], check=True, capture_output=True, text=True).stdout
     found = [float(x) for x in re.findall(r"loss (\S+)", text)]
     np.testing.assert_allclose(found, expected, atol=1e-4)
     for arguments, sentence in (([], "usage: train"), (["none.bin", "none.raw"], "cannot read none.raw"), ([tmp_path / "data.raw", tmp_path / "data.raw"], "data.raw: error: ")):
