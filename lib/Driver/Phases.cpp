@@ -17,6 +17,7 @@
 #include "tc/Target/Passes.h"
 #include "tc/Transforms/Passes.h"
 #include "tc/Transforms/Prepare/CPU/Passes.h"
+#include "tc/Transforms/Prepare/CUDA/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
@@ -130,6 +131,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   case Phase::Fuse: {
     if (options.target == machine::TargetKind::Cpu)
       prepare::buildPrepareCpuPipeline(manager.nest<func::FuncOp>());
+    else if (options.fuse && machine::getDevice(options.target) == machine::DeviceKind::Cuda)
+      prepare::buildPrepareCudaPipeline(manager.nest<func::FuncOp>());
     // Without fusion, attention is compared in its parts.
     auto patterns = std::make_shared<NodePatterns>(list(options.disabled));
     auto takesWhole = [target = machine::TargetKind(options.target), fuse = bool(options.fuse),

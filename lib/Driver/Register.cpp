@@ -24,6 +24,7 @@
 #include "tc/Target/Target.h"
 #include "tc/Transforms/Passes.h"
 #include "tc/Transforms/Prepare/CPU/Passes.h"
+#include "tc/Transforms/Prepare/CUDA/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -59,6 +60,8 @@ void tc::driver::registerAllPasses() {
   transforms::registerTransformsPasses();
   prepare::registerPrepareCpuPasses();
   prepare::registerPrepareCpuPipeline();
+  prepare::registerPrepareCudaPasses();
+  prepare::registerPrepareCudaPipeline();
   codegen::registerCodegenPasses();
   codegen::registerLowerKernelsPipeline();
   hosttollvm::registerHostToLLVMPasses();

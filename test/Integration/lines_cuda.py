@@ -32,6 +32,10 @@ CASES = [
       for i, (shape, n) in enumerate((shape, n) for shape in ((7, 5, 3), (1000, 128), (3000, 1), (40, 50), (2, 3, 700)) for n in (0, 1, 32, 33, 300, 5000))
       for name in (("float32", "int64") if i % 5 == 0 else ("float32",))),
     ("ScatterND", {"reduction": "add", "dims": 1}, (5000, 40), 20000, "float16", True), ("ScatterND", {"reduction": "min", "dims": 1}, (3, 4), 5000, "float64", True),
+    # Vectors, and few elements of many updates each.
+    *(("ScatterElements", {"reduction": kind, "dims": 1}, (n,), count, "float32", count != 300)
+      for kind in ("add", "none", "max") for n, count in ((3000, 300), (3000, 20000), (7, 100000), (1, 5000), (0, 0))),
+    ("ScatterND", {"reduction": "add", "dims": 1}, (9, 30), 40000, "int32", True),
 ] # fmt: skip
 
 
@@ -39,7 +43,7 @@ def scatter(x, indices, updates, reduction):
     """In order: of several updates of an element the last one wins."""
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}.get(reduction)
     result = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
-    for index, update in zip(indices, updates):
+    for index, update in zip(indices.reshape(len(updates), -1), updates):
         result[tuple(index)] = update if combine is None else combine(result[tuple(index)], update)
     return result
 
@@ -78,10 +82,11 @@ def try_case(bin_dir, folder, number):
     node = helper.make_node(op, names, ["y"], **attributes, **({} if op == "CumSum" else {"axis": axis})) # of a scatter: below
     sizes = shape if is_known else [f"d{i}" for i in range(len(shape))]
     more = []
-    if op == "ScatterND":
+    if op.startswith("Scatter"):
         dims = attributes["dims"]
         node = helper.make_node(op, ["x", "i", "u"], ["y"], reduction=attributes["reduction"])
-        more = [helper.make_tensor_value_info("i", TensorProto.INT64, [axis if is_known else "n", dims]),
+        tuples = [dims] if op == "ScatterND" else []
+        more = [helper.make_tensor_value_info("i", TensorProto.INT64, [axis if is_known else "n", *tuples]),
                 helper.make_tensor_value_info("u", of, [axis if is_known else "n", *sizes[dims:]])]
     graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", of, sizes), *more],
                               [helper.make_tensor_value_info("y", TensorProto.INT64 if op.startswith("Arg") else of, None)],
@@ -95,10 +100,10 @@ def try_case(bin_dir, folder, number):
     failed = []
     for way in () if FAKE else range(3):
         x, given = values(op, shape, name, way), {}
-        if op == "ScatterND":
+        if op.startswith("Scatter"):
             rng = np.random.default_rng([axis, way])
             named = shape[:dims]
-            given = {"i": np.stack([rng.integers(-size if way else 0, size if way < 2 else 1, axis) for size in named], 1).reshape(axis, dims),
+            given = {"i": np.stack([rng.integers(-size if way else 0, max(size, 1) if way < 2 else 1, axis) for size in named], 1).reshape(axis, *tuples),
                      "u": values(op, (axis, *shape[dims:]), name, way)}
             if attributes["reduction"] == "mul": # whose products stay in range
                 given["u"] = (1 + np.nan_to_num(given["u"], posinf=0, neginf=0).astype(np.float64) % 2 / 1e4 if x.dtype.kind == "f" else 1 - 2 * (given["u"] % 2)).astype(x.dtype)

@@ -7,6 +7,10 @@
 // threads look at as many updates at once, and then apply one after another of those that are the block's, a column
 // each.
 //
+// With an order (prim.scatter_nd) the updates of a slice stand together: `slices` belong to a block, whose threads find
+// where those of each begin, by binary searches; then `across` threads along the columns times `along` along its
+// updates combine them in registers. What threads along the updates have is combined in shared memory, in turn.
+//
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,6 +22,7 @@
 #include "GPU/Gpu.h"
 #include "tc/Analysis/LikelySizes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -31,9 +36,9 @@ namespace {
 struct ScatterProblem {
   Operation *op;
   std::optional<prim::ReduceKind> kind;
-  Value source, indices, updates;
-  std::optional<Lines> lines;           // scatter_elements
-  SmallVector<AffineExpr> named, slice; // scatter_nd: dims of the source
+  Value source, indices, updates, order; // order: of updates of slices, or null
+  std::optional<Lines> lines;            // scatter_elements
+  SmallVector<AffineExpr> named, slice;  // scatter_nd: dims of the source
   AffineExpr cells, columns;
 
   Type element() const { return elementOf(source); }
@@ -48,8 +53,10 @@ struct ScatterProblem {
 
 // Updates that a thread looks at as fast as a block.
 constexpr int64_t kFewUpdates = 32;
-// Threads of a block that has a range, and blocks for each processor.
+// Threads of a block that has a range, or slices, and blocks for each processor.
 constexpr int64_t kBlockOfRange = 256, kRangesPerProcessor = 4;
+// Threads of a block whose slices have thousands of updates each; slices of a block, at most; updates in flight.
+constexpr int64_t kBlockOfMany = 1024, kMany = 1024, kMostSlices = 128, kAtOnce = 4;
 
 class ScatterCode {
 public:
@@ -63,20 +70,18 @@ public:
     const Value size = e.divUnsigned(e.add(cells, e.i64(ranges - 1)), e.i64(ranges));
     const Value first = e.min(e.mul(range.base, size), cells), end = e.min(e.add(first, size), cells);
     const SmallVector<AffineExpr> slices{p.cells, p.columns};
-    e.loop(e.add(e.mul(first, columns), thread), e.mul(end, columns), threads, [&](Index linear) {
-      const SmallVector<Index> at = e.delinearize(linear, slices);
-      const SmallVector<Index> to = placeOf({e.constant(0), at[1]}, at[0]);
-      e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
+    unlessInPlace([&] {
+      e.loop(e.add(e.mul(first, columns), thread), e.mul(end, columns), threads, [&](Index linear) {
+        const SmallVector<Index> at = e.delinearize(linear, slices);
+        const SmallVector<Index> to = placeOf({e.constant(0), at[1]}, at[0]);
+        e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
+      });
     });
     const Type i32 = b.getI32Type();
     const Value words = sharedArray(e, "updates", i32, warps),
                 lane = e.remUnsigned(thread, e.i64(machine::kWarpThreads));
     const Value all = arith::ConstantIntOp::create(b, e.loc(), i32, -1),
                 one = arith::ConstantIntOp::create(b, e.loc(), i32, 1);
-    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
-      return arith::CmpIOp::create(b, e.loc(), predicate, x, y);
-    };
-    auto both = [&](Value x, Value y) -> Value { return arith::AndIOp::create(b, e.loc(), x, y); };
     auto wide = [&](Value x) -> Value { return arith::ExtUIOp::create(b, e.loc(), b.getI64Type(), x); };
     const Value count = e.sizeProduct(tuples());
     e.loop(e.i64(0), count, threads, [&](Index turn) {
@@ -104,11 +109,53 @@ public:
     });
   }
 
+  /// The slices of a block, whose updates have an order.
+  void emitOrdered(const Index &task, kernel::GpuScatterAttr s) {
+    const int64_t across = s.getAcross(), along = s.getAlong(), teams = s.getBlock() / (across * along);
+    const Value thread = threadIndex(e), cells = e.size(p.cells), first = e.mul(task.base, e.i64(s.getSlices()));
+    const Value starts = sharedArray(e, "starts", b.getI64Type(), s.getSlices() + 1);
+    e.loop(thread, e.i64(s.getSlices() + 1), s.getBlock(),
+           [&](Index slot) { e.storeAt(firstUpdateOf(e.add(first, slot.base)), starts, b.getI64Type(), slot); });
+    barrier(e);
+    const Value lane = e.remUnsigned(thread, e.i64(across)),
+                row = e.remUnsigned(e.divUnsigned(thread, e.i64(across)), e.i64(along)),
+                team = e.divUnsigned(thread, e.i64(across * along));
+    // Without elements no position is one of the source.
+    const Value some = compare(arith::CmpIPredicate::sgt, e.size(prim::product(b.getContext(), sizes)), e.i64(0));
+    e.ifThen(some, [&] {
+      e.loop(team, e.i64(s.getSlices()), teams, [&](Index slot) {
+        const Value cell = e.add(first, slot.base);
+        const Value begin = e.loadAt(starts, b.getI64Type(), slot),
+                    end = e.loadAt(starts, b.getI64Type(), e.uniform(e.add(slot.base, e.i64(1))));
+        const Index own = e.uniform(e.min(cell, e.sub(cells, e.i64(1))));
+        e.loop(e.i64(0), e.size(p.columns), across, [&](Index firstColumn) {
+          const Value column = e.add(firstColumn.base, lane);
+          const Value isInside = both(compare(arith::CmpIPredicate::slt, cell, cells),
+                                      compare(arith::CmpIPredicate::slt, column, e.size(p.columns)));
+          const Index known = e.uniform(e.min(column, e.sub(e.size(p.columns), e.i64(1))));
+          const SmallVector<Index> to = placeOf({e.constant(0), known}, own);
+          Value result = p.kind ? combineUpdates(to, known, e.add(begin, row), end, row, along)
+                                : lastUpdate(to, known, begin, end);
+          Value stores = isInside;
+          if (along > 1) {
+            result = combineRows(result, thread, row, across, along, s.getBlock());
+            stores = both(stores, compare(arith::CmpIPredicate::eq, row, e.i64(0)));
+          }
+          e.ifThen(stores, [&] {
+            e.store(p.kind ? e.fromAccumulator(result, p.element()) : result, e.output(0), p.element(), sizes, to);
+          });
+        });
+      });
+    });
+  }
+
   void emit(ArrayRef<Index> at) {
     const Index &group = p.lines ? at[1] : at[0];
-    e.loop(group.base, e.size(p.cells), groups, [&](Index cell) {
-      const SmallVector<Index> to = placeOf(at, cell);
-      e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
+    unlessInPlace([&] {
+      e.loop(group.base, e.size(p.cells), groups, [&](Index cell) {
+        const SmallVector<Index> to = placeOf(at, cell);
+        e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
+      });
     });
     // Without elements there is nothing that an index could name.
     const Value some = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sgt, e.size(p.cells), e.i64(0));
@@ -116,6 +163,103 @@ public:
   }
 
 private:
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) const {
+    return arith::CmpIOp::create(b, e.loc(), predicate, x, y);
+  }
+  Value both(Value x, Value y) const { return arith::AndIOp::create(b, e.loc(), x, y); }
+
+  /// Copies the source, where the result does not stand in its memory.
+  void unlessInPlace(llvm::function_ref<void()> copy) {
+    auto argument = dyn_cast<BlockArgument>(p.source);
+    if (!argument)
+      return copy();
+    auto address = [&](Value pointer) -> Value {
+      return LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), pointer);
+    };
+    e.ifThen(compare(arith::CmpIPredicate::ne, address(e.input(argument.getArgNumber())), address(e.output(0))), copy);
+  }
+
+  /// The update that stands at `place` of the order.
+  Index updateAt(Value place) { return e.uniform(e.emit(p.order, {e.uniform(place)})); }
+
+  /// The first place in the order whose update names no slice before `cell`.
+  Value firstUpdateOf(Value cell) {
+    auto symbols = p.op->getParentOfType<func::FuncOp>()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+    const AffineExpr updates = prim::product(b.getContext(), tuples());
+    const int64_t most = prim::getSizeBounds(updates, symbols ? symbols : ArrayAttr::get(b.getContext(), {})).second;
+    const int64_t bits = int64_t(llvm::Log2_64(uint64_t(std::max<int64_t>(most, 1)))) + 1;
+    const Value count = e.size(updates), one = e.i64(1);
+    auto search = [&]() -> Value {
+      return e.loop(e.i64(0), e.i64(bits), 1, {e.i64(0), e.i64(int64_t(1) << (bits - 1))}, [&](Index, ValueRange now) {
+        const Value next = e.add(now[0], now[1]);
+        const Value named = cellOf(updateAt(e.sub(e.min(next, count), one))).base;
+        const Value isBefore =
+            both(compare(arith::CmpIPredicate::sle, next, count), compare(arith::CmpIPredicate::slt, named, cell));
+        return SmallVector<Value>{arith::SelectOp::create(b, e.loc(), isBefore, next, now[0]),
+                                  arith::ShRUIOp::create(b, e.loc(), now[1], one)};
+      })[0];
+    };
+    return e.branch(compare(arith::CmpIPredicate::sgt, count, e.i64(0)), b.getI64Type(), /*lanes=*/false, search,
+                    [&] { return e.i64(0); });
+  }
+
+  Value updateOf(const Index &row, const Index &column) {
+    SmallVector<Index> from = tupleAt(row);
+    if (!p.slice.empty())
+      llvm::append_range(from, e.delinearize(column, p.slice));
+    return e.emit(p.updates, from);
+  }
+
+  /// What `row` of a slice's threads makes of its updates, from `begin` in the order on: the first one has the source.
+  Value combineUpdates(ArrayRef<Index> to, const Index &column, Value begin, Value end, Value row, int64_t along) {
+    const Type type = e.accumulatorOf(p.element());
+    Value result = e.toAccumulator(e.emit(p.source, to));
+    if (along > 1)
+      result = arith::SelectOp::create(b, e.loc(), compare(arith::CmpIPredicate::eq, row, e.i64(0)), result,
+                                       e.neutral(*p.kind, type));
+    const Value left = arith::MaxSIOp::create(b, e.loc(), e.sub(e.add(end, e.i64(along - 1)), begin), e.i64(0));
+    const int64_t step = along * kAtOnce;
+    const Value last = e.add(begin, e.mul(e.divUnsigned(left, e.i64(step)), e.i64(step)));
+    auto combineFrom = [&](Value start, Value stop, int64_t count, Value before) {
+      return e.loop(start, stop, along * count, before, [&](Index from, ValueRange now) {
+        SmallVector<Index> rows;
+        for (int64_t i = 0; i < count; ++i)
+          rows.push_back(updateAt(e.add(from.base, e.i64(i * along))));
+        SmallVector<Value> values;
+        for (const Index &update : rows)
+          values.push_back(e.toAccumulator(updateOf(update, column)));
+        Value sum = now[0];
+        for (const Value value : values)
+          sum = e.combine(*p.kind, type, sum, value);
+        return SmallVector<Value>{sum};
+      })[0];
+    };
+    return combineFrom(last, end, 1, combineFrom(begin, last, kAtOnce, result));
+  }
+
+  /// The last of a slice's updates, or what the source has.
+  Value lastUpdate(ArrayRef<Index> to, const Index &column, Value begin, Value end) {
+    return e.branch(
+        compare(arith::CmpIPredicate::slt, begin, end), p.element(), /*lanes=*/false,
+        [&] { return updateOf(updateAt(e.sub(end, e.i64(1))), column); }, [&] { return e.emit(p.source, to); });
+  }
+
+  /// What the threads along the updates have, combined, in the first of them.
+  Value combineRows(Value own, Value thread, Value row, int64_t across, int64_t along, int64_t block) {
+    const Type type = e.accumulatorOf(p.element());
+    const Value words = sharedArray(e, "rows", Emitter::memoryType(type), block);
+    for (int64_t half = along / 2; half > 0; half /= 2) {
+      e.storeAt(own, words, type, e.uniform(thread));
+      barrier(e);
+      const Value isFirst = compare(arith::CmpIPredicate::slt, row, e.i64(half));
+      const Value place = arith::SelectOp::create(b, e.loc(), isFirst, e.add(thread, e.i64(half * across)), thread);
+      const Value other = e.loadAt(words, type, e.uniform(place));
+      own = arith::SelectOp::create(b, e.loc(), isFirst, e.combine(*p.kind, type, own, other), own);
+      barrier(e); // what was written has been read
+    }
+    return own;
+  }
+
   SmallVector<Index> placeOf(ArrayRef<Index> at, const Index &cell) {
     if (p.lines)
       return p.lines->at(e, {at[0], at[2]}, cell);
@@ -216,7 +360,8 @@ public:
   std::optional<ScatterProblem> analyze(const RegionProblem &region) const override {
     MLIRContext *context = region.getContext();
     if (auto nd = region.findYielded<prim::ScatterNDOp>()) {
-      ScatterProblem p{nd, nd.getKind(), nd.getSource(), nd.getIndices(), nd.getUpdates(), {}, {}, {}, {}, {}};
+      ScatterProblem p{
+          nd, nd.getKind(), nd.getSource(), nd.getIndices(), nd.getUpdates(), nd.getOrder(), {}, {}, {}, {}, {}};
       const SmallVector<AffineExpr> sizes = prim::getSizes(p.source);
       const int64_t depth = *prim::getConstantSize(prim::getSizes(p.indices).back());
       p.named.assign(sizes.begin(), sizes.begin() + depth);
@@ -231,6 +376,7 @@ public:
                        elements.getSource(),
                        elements.getIndices(),
                        elements.getUpdates(),
+                       Value(),
                        Lines(elements.getSource(), elements.getAxis()),
                        {},
                        {},
@@ -249,6 +395,10 @@ public:
     const int64_t columns = std::max<int64_t>(1, getLikelySize(p.columns, p.op, usual::kRowLength)),
                   cells = std::max<int64_t>(1, getLikelySize(p.cells, p.op, usual::kRowLength));
     kernel::GpuScatterAttr::Params params;
+    if (p.order) {
+      decideOrdered(region, p, cells, columns, params);
+      return params.get(region.getContext());
+    }
     if (!p.lines && getLikelyCount(ArrayRef(prim::getSizes(p.indices)).drop_back(), p.op) > double(kFewUpdates)) {
       params.block = kBlockOfRange;
       params.ranges = std::min<int64_t>(cells, kRangesPerProcessor *
@@ -262,6 +412,8 @@ public:
   SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
                                                        const ScatterProblem &p) const override {
     const kernel::GpuScatterAttr chosen = *decide(region, p);
+    if (chosen.getSlices())
+      return othersOfOrdered(chosen);
     SmallVector<kernel::ScheduleAttr> others = withOtherBlocks(chosen);
     if (chosen.getRanges())
       for (int64_t ranges : {chosen.getRanges() * 2, chosen.getRanges() / 2}) {
@@ -280,22 +432,59 @@ public:
   }
 
   SmallVector<Launch> makeLaunches(const ScatterProblem &p, kernel::GpuScatterAttr s) const override {
-    if (s.getRanges()) {
-      Launch launch;
-      launch.tasks = getAffineConstantExpr(s.getRanges(), s.getContext());
+    Launch launch = launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock());
+    if (s.getRanges() || s.getSlices()) {
+      launch.tasks = s.getSlices() ? prim::simplifySize(p.cells.ceilDiv(s.getSlices()))
+                                   : getAffineConstantExpr(s.getRanges(), s.getContext());
       launch.device = deviceAttr(s.getContext(), s.getBlock());
-      return {launch};
     }
-    return {launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock())};
+    // In place where the source is read for nothing else.
+    if (auto argument = dyn_cast<BlockArgument>(p.source); argument && argument.hasOneUse())
+      launch.inPlace = {int64_t(argument.getArgNumber()), 0};
+    return {launch};
   }
 
   void emitTasks(const ScatterProblem &p, kernel::GpuScatterAttr s, unsigned, Emitter &e, Value begin,
                  Value) const override {
+    if (s.getSlices())
+      return ScatterCode(p, 1, e).emitOrdered(e.uniform(begin), s);
     if (s.getRanges())
       return ScatterCode(p, 1, e).emitRange(e.uniform(begin), s.getRanges(), s.getBlock());
     const SmallVector<AffineExpr> grid = p.grid(s.getGroups());
     forItem(e, prim::product(s.getContext(), grid), s.getBlock(), begin,
             [&](Index item) { ScatterCode(p, s.getGroups(), e).emit(e.delinearize(item, grid)); });
+  }
+
+private:
+  /// Threads along the columns, then along as many updates as a slice has, and slices for all processors.
+  static void decideOrdered(const RegionProblem &region, const ScatterProblem &p, int64_t cells, int64_t columns,
+                            kernel::GpuScatterAttr::Params &params) {
+    const int64_t each = int64_t(getLikelyCount(ArrayRef(prim::getSizes(p.indices)).drop_back(), p.op)) / cells;
+    params.block = each >= kMany ? kBlockOfMany : kBlockOfRange;
+    params.across = std::min<int64_t>(params.block, int64_t(llvm::PowerOf2Ceil(uint64_t(columns))));
+    if (p.kind)
+      params.along =
+          std::clamp<int64_t>(int64_t(llvm::bit_floor(uint64_t(each / kAtOnce))), 1, params.block / params.across);
+    const int64_t teams = params.block / (params.across * params.along);
+    const int64_t blocks = kRangesPerProcessor * machine::getDefaultGpu(region.getContext()).getMultiprocessors();
+    params.slices = teams * std::clamp<int64_t>(cells / (teams * blocks), 1, std::max<int64_t>(1, kMostSlices / teams));
+  }
+
+  static SmallVector<kernel::ScheduleAttr> othersOfOrdered(kernel::GpuScatterAttr chosen) {
+    SmallVector<kernel::ScheduleAttr> others;
+    auto add = [&](int64_t slices, int64_t along) {
+      kernel::GpuScatterAttr::Params params = chosen.getParams();
+      params.slices = slices;
+      params.along = along;
+      const int64_t teams = params.block / (params.across * along);
+      if (slices > 0 && along > 0 && teams > 0 && slices % teams == 0)
+        others.push_back(params.get(chosen.getContext()));
+    };
+    add(chosen.getSlices() * 2, chosen.getAlong());
+    add(chosen.getSlices() / 2, chosen.getAlong());
+    if (chosen.getAlong() > 1)
+      add(chosen.getSlices() * 2, chosen.getAlong() / 2);
+    return others;
   }
 };
 

@@ -48,3 +48,20 @@ func.func @many_updates(%x: tensor<2000x3x4xf32>, %i: tensor<500x1xi64>, %u: ten
   }
   return %r : tensor<2000x3x4xf32>
 }
+
+// -----
+
+// Updates with an order: threads find where those of their slices begin, and combine them in registers.
+// SCHEDULE-LABEL: func.func @ordered
+// SCHEDULE: #kernel.gpu.scatter<block = 256, slices = 4, across = 16, along = 4>
+// CHECK-LABEL: func.func @ordered
+// CHECK: llvm.func @
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.vote.sync
+func.func @ordered(%x: tensor<500x3x4xf32>, %i: tensor<8000x1xi32>, %u: tensor<8000x3x4xf32>, %o: tensor<8000xi64>) -> tensor<500x3x4xf32> {
+  %r = kernel.region(%a = %x : tensor<500x3x4xf32>, %b = %i : tensor<8000x1xi32>, %c = %u : tensor<8000x3x4xf32>, %p = %o : tensor<8000xi64>) -> (tensor<500x3x4xf32>) {
+    %d = prim.scatter_nd %a[%b], %c order %p kind sum : (tensor<500x3x4xf32>, tensor<8000x1xi32>, tensor<8000x3x4xf32>, tensor<8000xi64>) -> tensor<500x3x4xf32>
+    kernel.yield %d : tensor<500x3x4xf32>
+  }
+  return %r : tensor<500x3x4xf32>
+}

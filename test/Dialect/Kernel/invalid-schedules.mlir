@@ -118,6 +118,9 @@ module attributes {x = #kernel.gpu.scan<block = 0>} {}
 // expected-error @+1 {{groups is a power of 2 that is at least 1, not 3}}
 module attributes {x = #kernel.gpu.scatter<groups = 3>} {}
 // -----
+// expected-error @+1 {{with slices there are no ranges or groups; across * along, 64, divides block, 128, and what of it is left divides slices, 3}}
+module attributes {x = #kernel.gpu.scatter<slices = 3, across = 16, along = 4>} {}
+// -----
 // expected-error @+1 {{block is at least 1, not 0}}
 module attributes {x = #kernel.gpu.sort<block = 0>} {}
 // -----

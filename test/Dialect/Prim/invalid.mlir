@@ -340,6 +340,15 @@ func.func @guard_kind() {
 // -----
 
 // C1
+func.func @scatter_order(%x: tensor<5x4xf32>, %i: tensor<6x1xi64>, %u: tensor<6x4xf32>, %o: tensor<5xi64>) -> tensor<5x4xf32> {
+  // expected-error @+1 {{(C1) an order of i64 has an element for each of the indices [N, 1]}}
+  %0 = prim.scatter_nd %x[%i], %u order %o : (tensor<5x4xf32>, tensor<6x1xi64>, tensor<6x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+  return %0 : tensor<5x4xf32>
+}
+
+// -----
+
+// C1
 func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<3x5xi64> {
   // expected-error @+1 {{operand and result differ in their leading sizes}}
   %0 = prim.arg_sort %x : tensor<2x5x1xf32> -> tensor<3x5xi64>

@@ -168,6 +168,11 @@ func.func @gathers(%x: tensor<2x3x4xf32>, %i: tensor<5x2xi64>, %u: tensor<5x4xf3
   %3 = prim.scatter_nd %x[%i], %u kind sum : (tensor<2x3x4xf32>, tensor<5x2xi64>, tensor<5x4xf32>) -> tensor<2x3x4xf32>
   // CHECK: prim.scatter_nd %{{.*}}[%{{.*}}], %{{.*}} : (
   %4 = prim.scatter_nd %x[%i], %u : (tensor<2x3x4xf32>, tensor<5x2xi64>, tensor<5x4xf32>) -> tensor<2x3x4xf32>
+  // CHECK: prim.scatter_nd %{{.*}}[%{{.*}}], %{{.*}} order %{{.*}} : (tensor<2x3x4xf32>, tensor<6x1xi64>, tensor<6x3x4xf32>, tensor<6xi64>) -> tensor<2x3x4xf32>
+  %order = prim.constant dense<[0, 1, 2, 3, 4, 5]> : tensor<6xi64>
+  %rows = prim.reshape %order : tensor<6xi64> -> tensor<6x1xi64>
+  %many = prim.constant dense<1.0> : tensor<6x3x4xf32>
+  %6 = prim.scatter_nd %x[%rows], %many order %order : (tensor<2x3x4xf32>, tensor<6x1xi64>, tensor<6x3x4xf32>, tensor<6xi64>) -> tensor<2x3x4xf32>
   // CHECK: prim.scatter_elements %{{.*}}[%{{.*}}], %{{.*}} axis = 1 kind max : (
   %5 = prim.scatter_elements %x[%e], %w axis = 1 kind max : (tensor<2x3x4xf32>, tensor<2x1x4xi32>, tensor<2x1x4xf32>) -> tensor<2x3x4xf32>
   return

@@ -441,6 +441,16 @@ LogicalResult WindowReduceOp::verify() {
   return success();
 }
 
+LogicalResult ScatterNDOp::verify() {
+  if (!getOrder())
+    return success();
+  const SmallVector<AffineExpr> tuples = getSizes(getIndices()), order = getSizes(getOrder());
+  if (tuples.size() != 2 || !isOne(tuples[1]) || order.size() != 1 || order[0] != tuples[0] ||
+      !tensorType(getOrder()).getElementType().isSignlessInteger(64))
+    return emitOpError("(C1) an order of i64 has an element for each of the indices [N, 1]");
+  return success();
+}
+
 LogicalResult ArgSortOp::verify() {
   SmallVector<AffineExpr> in = getSizes(getOperand()), out = getSizes(getResult());
   if (in.size() < 2 || out.size() + 1 != in.size() || !tensorType(getResult()).getElementType().isSignlessInteger(64))

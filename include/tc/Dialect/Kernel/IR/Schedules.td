@@ -346,9 +346,17 @@ def Kernel_GpuScan : Kernel_Strategy<"GpuScan", "gpu.scan", [
 def Kernel_GpuScatter : Kernel_Strategy<"GpuScatter", "gpu.scatter", [
     Number<"block", "threads of a block", 128, 1>,
     PowerOfTwo<"groups", "that the elements of a line, or of a column of slices, are dealt to; each looks at all updates", 1>,
-    Number<"ranges", "of slices, each of a block, whose threads look at all updates together; 0: there are none, but groups">
+    Number<"ranges", "of slices, each of a block, whose threads look at all updates together; 0: there are none, but groups">,
+    Number<"slices", "of a block, where updates have an order; 0: they have none", 0, 0>,
+    PowerOfTwo<"across", "with slices: threads along the columns of one", 1>,
+    PowerOfTwo<"along", "with slices: threads along the updates of one, whose results are combined", 1>
   ]> {
-  let moreChecks = "  if (ranges && block % 32 != 0)\n    return emitError() << \"blocks that look at updates have whole warps, not \" << block << \" threads\";\n";
+  let moreChecks =
+      "  if (ranges && block % 32 != 0)\n"
+      # "    return emitError() << \"blocks that look at updates have whole warps, not \" << block << \" threads\";\n"
+      # "  if (slices && (ranges || groups != 1 || block % (across * along) != 0 || slices % (block / (across * along)) != 0))\n"
+      # "    return emitError() << \"with slices there are no ranges or groups; across * along, \" << across * along\n"
+      # "                       << \", divides block, \" << block << \", and what of it is left divides slices, \" << slices;\n";
   let summary = "Updates in order, by the one thread that an element belongs to";
 }
 def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [

@@ -277,11 +277,19 @@ def Prim_GatherNDOp : Prim_Op<"gather_nd", "Movement", [Pure, Prim_Selects, Prim
 }
 def Prim_ScatterNDOp : Prim_Op<"scatter_nd", "Alone", [Pure]> {
   let summary = "A copy of `source` with slices at `indices` replaced by or combined with `updates`";
-  let description = "indices [J.., D], updates [J.., K..], source [A1..AD, K..]. Without `kind` the last update in row-major order wins.";
+  let description = [{
+    indices [J.., D], updates [J.., K..], source [A1..AD, K..]. Without `kind` the last update in row-major order wins.
+    `order` [J] of i64 changes nothing: the numbers of the updates as what they name rises, equal ones as they come.
+    (C1) with `order` D is 1, and J one dim.
+  }];
   let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, AnyRankedTensor:$updates,
-                   OptionalAttr<Prim_ReduceKind>:$kind);
+                   Optional<AnyRankedTensor>:$order, OptionalAttr<Prim_ReduceKind>:$kind);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$source `[` $indices `]` `,` $updates (`kind` $kind^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$source `[` $indices `]` `,` $updates (`order` $order^)? (`kind` $kind^)? attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source, "::mlir::Value":$indices, "::mlir::Value":$updates,
+                             "::tc::prim::ReduceKindAttr":$kind),
+                            [{ build($_builder, $_state, result, source, indices, updates, ::mlir::Value(), kind); }]>];
+  let hasVerifier = 1;
 }
 def Prim_ScatterElementsOp : Prim_Op<"scatter_elements", "Alone", [Pure]> {
   let summary = "Inverse of gather_elements: result = source; result[.. indices[i..] ..] = or combine= updates[i..]";
