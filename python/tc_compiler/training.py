@@ -366,18 +366,77 @@ def _holder(states: Mapping[str, Any]) -> Any:
     return root
 
 
-def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequence[str], arguments: Sequence[Any], names: Sequence[str]) -> Any:
-    """run(*states, *arguments) -> (results, new values of `updated`), as a program with states, which is refused if states that others share memory with
-    get other values."""
+# Names of open dims, by argument and dim.
+_Open = Mapping[str, Mapping[int, str]]
+
+
+def _open_dims(dynamic: bool | _Open, arguments: Mapping[str, Any]) -> dict[str, dict[int, str]]:
+    """What `dynamic` says of arguments by name, checked; True: the first dim of all that have as many elements along it as the first one."""
+    if not dynamic:
+        return {}
+    sizes = {name: tuple(value.shape) for name, value in arguments.items()}
+    if dynamic is True:
+        first = next(iter(sizes.values()), ())
+        dynamic = {name: {0: "batch"} for name, shape in sizes.items() if shape[:1] == first[:1] and shape}
+    names: dict[str, int] = {}
+    for name, dims in dynamic.items():
+        if name not in sizes:
+            raise InvalidError(f'dynamic: there is no argument "{name}"; arguments are {", ".join(sizes)}')
+        for dim, symbol in dims.items():
+            if not 0 <= dim < len(sizes[name]):
+                raise InvalidError(f'dynamic: "{name}" has no dim {dim}; its shape in the example is {list(sizes[name])}')
+            size = sizes[name][dim]
+            if size < 2 or names.setdefault(symbol, size) != size:
+                raise InvalidError(f'dynamic: dim {dim} of "{name}" is {size} in the example; give 2 or more along open dims, and the same along all of one name')
+    return {name: dict(dims) for name, dims in dynamic.items()}
+
+
+def _without_numbers(tensors: Mapping[str, Any], opened: _Open) -> list[Any]:
+    """Tensors without elements, whose open dims have symbols as sizes, one for each name."""
     import torch
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    mode = torch._subclasses.FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    result, sizes = [], dict[str, Any]()
+    for name, value in tensors.items():
+        own = opened.get(name, {})
+        kinds = [DimDynamic.DYNAMIC if dim in own else DimDynamic.STATIC for dim in range(value.dim())]
+        result.append(mode.from_tensor(value.detach(), symbolic_context=StatelessSymbolicContext(dynamic_sizes=kinds)))
+        for dim, symbol in own.items():
+            torch._check(sizes.setdefault(symbol, result[-1].shape[dim]) == result[-1].shape[dim])
+    return result
+
+
+def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequence[str], arguments: Mapping[str, Any], opened: _Open) -> Any:
+    """run(*states, *arguments) -> (results, new values of `updated`), as a program with states, which is refused if states that others share memory with
+    get other values. Dims that `opened` names have any size."""
+    import torch
+    from torch._dispatch.python import enable_python_dispatcher
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    given: Callable[[], list[Any]] = lambda: [*(s.detach().clone() for s in states.values()), *arguments]
-    with _traced():
+    names = list(arguments)
+    tensors: list[Any] = [*states.values(), *arguments.values()]
+    if opened: # names of states have dots or are the optimiser's, and might be arguments' all the same
+        tensors = _without_numbers({**{f"state {name}": value for name, value in states.items()}, **arguments}, opened)
+    given: Callable[[], list[Any]] = lambda: [*(s.detach().clone() for s in tensors[: len(states)]), *tensors[len(states) :]]
+    with _traced(), contextlib.ExitStack() as stack:
+        if opened:
+            stack.enter_context(tensors[-1].fake_mode)
+            stack.enter_context(enable_python_dispatcher()) # operators that are written as others; in C++ some make numbers of symbols
         graph = make_fx(torch.func.functionalize(make_fx(run)(*given()), remove="mutations"))(*given())
+    for name, tensor in zip(names, tensors[len(states) :]):
+        for dim, symbol in opened.get(name, {}).items():
+            size = tensor.shape[dim]
+            if not isinstance(size, torch.SymInt) or size.node.maybe_as_int() is not None:
+                raise InvalidError(f'dynamic: the module, its loss or its optimizer works for the example\'s size of "{symbol}", {int(size)}, alone (dim {dim} of "{name}"); '
+                                   "take sizes from tensors' shapes, or leave the dim out of dynamic") # fmt: skip
     holder = _holder(states)
 
     def forward(given: Sequence[Any]) -> Any:
+        first: dict[str, Any] = {}
+        for name, value in zip(names, given):
+            for dim, symbol in opened.get(name, {}).items():
+                torch._check(first.setdefault(symbol, value.shape[dim]) == value.shape[dim])
         results, values = graph(*(holder.get_buffer(name) for name in states), *given)
         for name, value in zip(updated, values):
             holder.get_buffer(name).copy_(value)
@@ -387,15 +446,17 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
     exec(f"def forward(self, {', '.join(names)}):\n    return run(({', '.join(names)},))", scope) # noqa: S102 - inputs' names are those of the function
     kind = type("Program", (type(holder),), {"forward": scope["forward"]})
     holder.__class__ = kind
+    # torch.export infers which sizes serve, such as those up to a table's.
+    sizes = {name: {dim: torch.export.Dim.AUTO for dim in opened.get(name, {})} or None for name in names}
     with torch.no_grad():
-        program = torch.export.export(holder, tuple(arguments), strict=False)
+        program = torch.export.export(holder, tuple(arguments.values()), strict=False, dynamic_shapes=sizes if opened else None)
     own = program.graph_signature.inputs_to_buffers
     writes = [n for n in program.graph.nodes if n.target is torch.ops.aten.copy_.default and n.args[0].name in own]
     _check_memory(states, {own[n.args[0].name] for n in writes if _copied(n.args[1]) is not n.args[0]})
     return program
 
 
-def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, example: Any, path: str | os.PathLike[str]) -> None:
+def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, example: Any, path: str | os.PathLike[str], *, dynamic: bool | _Open = False) -> None:
     """Writes what compile_training compiles as an archive (.pt2), for tc-compile elsewhere. Arguments are compile_training's."""
     import torch
     from torch.export.pt2_archive._package import package_pt2
@@ -466,26 +527,31 @@ def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, examp
     kept = {state_of[name]: value for name, value in (parameters | fixed).items()}
     taken: set[str] = set()
     names = _argument_names(module.forward, 0, len(inputs), "input", taken)
-    target_names = _argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, 1, len(targets), "target", taken)
+    names += _argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, 1, len(targets), "target", taken)
+    arguments = dict(zip(names, [*inputs, *targets]))
+    for_evaluation = dict(zip(names, inputs))
+    opened = _open_dims(dynamic, arguments)
+    updated = [*(state_of[n] for n in trained), *moments, *(state_of[n] for n in fixed), *kept_as_they_are]
     programs = {
-        "step": _export(step, states, [*(state_of[n] for n in trained), *moments, *(state_of[n] for n in fixed), *kept_as_they_are], [*inputs, *targets], names + target_names),
-        "evaluate": _export(evaluate, kept, [], inputs, names),
+        "step": _export(step, states, updated, arguments, opened),
+        "evaluate": _export(evaluate, kept, [], for_evaluation, {name: dims for name, dims in opened.items() if name in for_evaluation}),
     } # fmt: skip
     package_pt2(os.fspath(path), exported_programs=programs, extra_files={"tc.shared_states": ""})
 
 
-def compile_training(module: Any, loss: Callable[..., Any], optimizer: Any, example: Any, *, output: str | os.PathLike[str] | None = None, threads: int = 0,
-                     **options: Any) -> TrainingArtifact: # fmt: skip
+def compile_training(module: Any, loss: Callable[..., Any], optimizer: Any, example: Any, *, dynamic: bool | _Open = False,
+                     output: str | os.PathLike[str] | None = None, threads: int = 0, **options: Any) -> TrainingArtifact: # fmt: skip
     """Compiles steps of training and evaluation of a torch.nn.Module into one artifact.
 
     loss: (the module's output, *targets) -> a scalar tensor. optimizer: of torch.optim, made of the module's parameters, or a function that makes one of
     them; what it has gathered so far is the artifact's first state, as the module's parameters and buffers are. example: (inputs, targets), each a
-    tensor or a tuple of them, whose shapes and dtypes are those of all calls. output: where the artifact stays (None: in memory). threads: of later
+    tensor or a tuple of them, whose shapes and dtypes are those of all calls. dynamic: True leaves the first dim open, the batch, of inputs and targets
+    that have the first one's size there; {argument: {dim: name}} those dims, with one size for each name in a call. output: where the artifact stays (None: in memory). threads: of later
     runs. Other keywords are tc-compile's options. The module and the optimiser stay as they are. Raises UnsupportedError, which names nodes, and other
     TcErrors.
     """
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
         path = os.path.join(folder, "training.pt2")
-        export_training(module, loss, optimizer, example, path)
+        export_training(module, loss, optimizer, example, path, dynamic=dynamic)
         device = "cuda" if options.get("target") == "cuda" else None
         return TrainingArtifact(_compile_file(path, output, folder, _options(options)), threads=threads, device=device)

@@ -120,6 +120,67 @@ def test_learning_rates(kind):
     assert artifact.learning_rates == given
 
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.rnn, self.drop, self.head = nn.Embedding(20, 6), nn.GRU(6, 5, batch_first=True), nn.Dropout(0.0), nn.Linear(5, 20)
+
+    def forward(self, tokens, scale):
+        return self.head(self.drop(self.rnn(self.words(tokens))[0])) * scale
+
+
+DYNAMIC = {
+    "images": (convolutions, nn.CrossEntropyLoss(), True, lambda n, _: (torch.randn(n, 1, 8, 8), torch.randint(0, 10, (n,)))),
+    "words": (Transformer, next_word, {"tokens": {0: "batch", 1: "length"}, "target_0": {0: "batch", 1: "length"}}, lambda n, m: (t := torch.randint(0, 50, (n, m)), t)),
+    "steps": (Recurrent, lambda y, t: nn.functional.cross_entropy(y.flatten(0, 1), t.flatten()), True, lambda n, _: ((torch.randint(0, 20, (n, 4)), torch.tensor(1.5)), torch.randint(0, 20, (n, 4)))),
+}
+
+
+@pytest.mark.parametrize("kind", DYNAMIC)
+def test_open_dims(kind):
+    torch.manual_seed(1)
+    make, loss, dynamic, draw = DYNAMIC[kind]
+    module = make()
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, eps=1e-4)
+    artifact = tc.compile_training(module, loss, optimizer, draw(4, 7), dynamic=dynamic)
+    for n, m in ((4, 7), (3, 5), (1, 9), (8, 3), (2, 8)):
+        inputs, target = draw(n, m)
+        inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        optimizer.zero_grad()
+        expected = loss(module(*inputs), target)
+        expected.backward()
+        optimizer.step()
+        assert artifact.step(*inputs, target) == pytest.approx(float(expected.detach()), abs=1e-5)
+    module.eval()
+    with torch.no_grad():
+        np.testing.assert_allclose(artifact.evaluate(*inputs)[0], module(*inputs).numpy(), rtol=1e-3, atol=1e-4)
+    states = artifact.state_dict()
+    for name, value in module.state_dict().items():
+        np.testing.assert_allclose(states[name], value.numpy(), rtol=1e-3, atol=1e-4, err_msg=name)
+    with pytest.raises(tc.RefusedError):
+        artifact.step(*inputs, target[:1]) # one size for each name
+    if kind == "words": # places are a table of 9
+        with pytest.raises(tc.RefusedError):
+            artifact.step(*draw(2, 10))
+
+
+def test_open_dims_that_are_none():
+    compile_with = lambda dynamic, module=None, n=16: tc.compile_training(module or convolutions(), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], images(n), dynamic=dynamic)
+    for dynamic, sentence in (({"image": {0: "n"}}, 'there is no argument "image"; arguments are input, target'), ({"target": {1: "n"}}, r'"target" has no dim 1; its shape in the example is \[16\]'),
+                              ({"input": {0: "n", 2: "n"}}, 'dim 2 of "input" is 8 in the example; give 2 or more along open dims, and the same along all of one name')): # fmt: skip
+        with pytest.raises(tc.InvalidError, match=sentence):
+            compile_with(dynamic)
+    with pytest.raises(tc.InvalidError, match='dim 0 of "input" is 1 in the example'):
+        compile_with(True, n=1)
+
+    class Fixed(nn.Sequential):
+        def forward(self, x):
+            return super().forward(x + torch.zeros(16, 1, 1, 1))
+
+    with pytest.raises(tc.InvalidError, match='works for the example\'s size of "batch", 16, alone'):
+        compile_with(True, Fixed(*convolutions()))
+
+
 def test_learning_rates_that_are_numbers():
     """An optimiser that neither takes a tensor nor moves by a multiple of its rate keeps that of the compile."""
 

@@ -110,7 +110,12 @@ NodeHandler movementOf(std::string forward, std::string sizesName,
     for (auto [from, to] : renamed)
       if (Attribute value = attributes.erase(from))
         attributes.set(to, value);
-    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, TensorArgument{"self", x}, attributes);
+    SmallVector<TensorArgument> tensors{{"self", x}};
+    // Numbers that the program computes, such as the end of a slice.
+    for (auto name : cast<ArrayAttr>(ctx.attr("arg_names")).getAsRange<StringAttr>())
+      if (c.tensor(name.getValue()) != g && !name.getValue().starts_with(sizesName))
+        tensors.push_back({name.getValue(), c.tensor(name.getValue())});
+    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, tensors, attributes);
     if (failed(y))
       return failure();
     FailureOr<SmallVector<Value>> gradient = differentiate(ctx, (*y)[0], g, x, {});

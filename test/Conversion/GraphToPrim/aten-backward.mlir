@@ -69,6 +69,17 @@ graph.func @no_gradient(%x: tensor<4xf32> {graph.name = "x"}) -> !tc.unknown att
 
 // -----
 
+// The end of the slice is a number that the program computes.
+// CHECK-LABEL: func.func @slice
+// CHECK: prim.bind_symbol
+// CHECK: prim.pad
+graph.func @slice(%g: tensor<?xf32> {graph.name = "g", graph.dims = ["rows"]}, %n: tensor<i64> {graph.name = "n"}) -> tensor<9xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"slice_backward.default" opset 10(%g, %n) {arg_names = ["grad_output", "end"], input_sizes = array<i64: 9>, dim = 0 : i64, start = 0 : i64, end = "end", step = 1 : i64} : (tensor<?xf32>, tensor<i64>) -> tensor<9xf32>
+  graph.yield %y : tensor<9xf32>
+}
+
+// -----
+
 // What a masked scatter did not read of its source gets 0; elements that are not masked go behind the end, which is cut off.
 // CHECK-LABEL: func.func @masked_scatter
 // CHECK: %[[PLACE:.*]] = prim.scan sum

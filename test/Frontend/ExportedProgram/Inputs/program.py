@@ -184,7 +184,7 @@ def given():
     p = Program()
     p.input("%x", meta("f32", sym("s77")))
     p.input("$n", sym("s5"))
-    p.guards = ["L['x'].size()[0] == L['n']", "torch.sym_min(4, L['x'].size()[0]) <= L['x'].size()[0]"]
+    p.guards = ["L['x'].size()[0] == L['n']", "torch.sym_min(4, L['x'].size()[0]) <= L['x'].size()[0]", "min(4, L['x'].size()[0]) <= max(1, L['x'].size()[0])"]
     p.node("aten.mul.Tensor", {"%mul": meta("f32", sym("s77"))}, {"self": "%x", "other": "$n"})
     p.output("%mul")
     x = np.arange(5, dtype=np.float32)
