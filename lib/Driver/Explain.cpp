@@ -221,6 +221,8 @@ void driver::Explanation::addCudaGraphs(ModuleOp module) {
           outside[why].push_back(host::joinNodeNames(op));
       } else if (isa<prim::HostCallOp>(op)) {
         ends["functions on the host"].push_back(host::joinNodeNames(op));
+      } else if (auto loop = dyn_cast<prim::WhileOp>(op); loop && host::isCounted(loop)) {
+        return;
       } else if (op->getParentOp() == function && op->getNumRegions() > 0) {
         ends["branches and loops, which read their conditions"].push_back(host::joinNodeNames(op));
       }

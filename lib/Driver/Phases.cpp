@@ -176,6 +176,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   case Phase::Host:
     if (options.target == machine::TargetKind::Cpu)
       manager.addNestedPass<func::FuncOp>(createGroupLaunchesPass());
+    else if (machine::getDevice(options.target) == machine::DeviceKind::Cuda)
+      manager.addNestedPass<func::FuncOp>(createNumberLoopsPass());
     manager.addPass(createPlanMemoryPass());
     manager.addPass(createConvertHostToLLVMPass());
     return;

@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Dialect/Host/IR/CudaGraphs.h"
 #include "tc/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -339,8 +340,8 @@ bool mayOverwrite(ArrayRef<int64_t> pairs, int64_t input, int64_t output) {
   return false;
 }
 
-/// A loop's next value that a launch makes in place of the carried one, which nothing reads afterwards, lives where
-/// that one does: what an iteration adds to a result (a scan's output) costs no copy of all of it.
+/// A loop's next value that a launch makes in place of the carried one, or once that one has been read, lives where
+/// that one does, if nothing reads the old value afterwards: an iteration costs no copy of what it carries on.
 void Planner::shareCarried() {
   func.walk([&](prim::WhileOp loop) {
     Block &body = loop.getBody().front();
@@ -348,14 +349,12 @@ void Planner::shareCarried() {
       const Value carried = body.getArgument(next.getOperandNumber()), result = root(next.get());
       auto launch = result.getDefiningOp<LaunchOp>();
       std::optional<ArrayRef<int64_t>> pairs = launch ? launch.getInPlace() : std::nullopt;
-      if (!pairs || launch->getBlock() != &body)
+      if (!launch || launch->getBlock() != &body)
         continue;
-      bool reads = false, allowed = true;
+      bool allowed = true;
       for (auto [number, input] : llvm::enumerate(launch.getInputs()))
-        if (root(input) == carried) {
-          reads = true;
-          allowed &= mayOverwrite(*pairs, number, cast<OpResult>(result).getResultNumber());
-        }
+        if (root(input) == carried)
+          allowed &= pairs && mayOverwrite(*pairs, number, cast<OpResult>(result).getResultNumber());
       body.walk([&](Operation *op) {
         const bool readsCarried =
             llvm::any_of(op->getOperands(), [&](Value operand) { return root(operand) == carried; });
@@ -364,7 +363,7 @@ void Planner::shareCarried() {
       });
       const unsigned from = bufferOf(result), to = bufferOf(carried);
       Buffer &target = buffers[to], &source = buffers[from];
-      if (!reads || !allowed || from == to || target.fixed || source.first != numbers[launch] || source.output >= 0 ||
+      if (!allowed || from == to || target.fixed || source.first != numbers[launch] || source.output >= 0 ||
           target.bytes != source.bytes || isLate(target) || isLate(source))
         continue;
       parent[from] = to;
@@ -540,7 +539,9 @@ void Planner::annotate() {
     if (op == func)
       return;
     if (auto loop = dyn_cast<prim::WhileOp>(op))
-      op->setAttr("host.iteration", places(loop.getBody().getArgument(0)));
+      op->setAttr("host.iteration", getIterationNumbers(loop)
+                                        ? builder.getArrayAttr({makePlace(PlaceKind::Heap, 0, constant(0))})
+                                        : places(loop.getBody().getArgument(0)));
     if (op->getNumResults() > 0)
       op->setAttr(kPlacesAttr, places(op->getResults()));
     auto launch = dyn_cast<LaunchOp>(op);

@@ -43,7 +43,7 @@ def scatter(x, indices, updates, reduction):
     """In order: of several updates of an element the last one wins."""
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}.get(reduction)
     result = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
-    for index, update in zip(indices.reshape(len(updates), -1), updates):
+    for index, update in zip(indices.reshape(len(updates), -1 if len(updates) else 1), updates):
         result[tuple(index)] = update if combine is None else combine(result[tuple(index)], update)
     return result
 

@@ -43,6 +43,11 @@ def GroupLaunchesPass : Pass<"tc-group-launches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }
 
+def NumberLoopsPass : Pass<"tc-number-loops", "::mlir::func::FuncOp"> {
+  let summary = "Gives loops on a device, that run so many times, a table of their iterations' numbers";
+  let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
+}
+
 def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of the host program its place in memory";
   let description = [{

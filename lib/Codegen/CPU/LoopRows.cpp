@@ -270,21 +270,6 @@ Finish loops::finishOf(kernel::RegionOp region, Value root) {
   return finish;
 }
 
-bool loops::isPointwiseUse(Value value) {
-  // Each value once: those read twice, one behind another, have exponentially many paths to the end.
-  llvm::SmallSetVector<Value, 16> values;
-  values.insert(value);
-  for (size_t i = 0; i < values.size(); ++i)
-    for (Operation *user : values[i].getUsers()) {
-      if (isa<kernel::YieldOp>(user))
-        continue;
-      if (!lookupPointwise(user))
-        return false;
-      values.insert(user->getResult(0));
-    }
-  return true;
-}
-
 bool loops::isFetched(BlockArgument argument, ArrayRef<AffineExpr> sizes) {
   const auto type = cast<RankedTensorType>(argument.getType());
   return type.hasStaticShape() && prim::getSizes(argument) == sizes &&

@@ -97,9 +97,6 @@ struct Finish {
 };
 Finish finishOf(kernel::RegionOp region, mlir::Value root);
 
-/// Whether all uses lead through pointwise ops only: the value is read at the written position and nowhere else.
-bool isPointwiseUse(mlir::Value value);
-
 /// Whether the region's input is as large as `root`, and comes from beyond the second-level cache.
 bool isFetched(mlir::BlockArgument argument, llvm::ArrayRef<mlir::AffineExpr> sizes);
 

@@ -450,6 +450,8 @@ bool isReadableLayout(mlir::AffineMap map);
 using PointwiseEmitter = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir::Operation *, mlir::ValueRange);
 /// The registered emitter of a pointwise op; null if there is none.
 PointwiseEmitter lookupPointwise(mlir::Operation *op);
+/// Whether all uses lead through pointwise ops only: the value is read at the written position and nowhere else.
+bool isPointwiseUse(mlir::Value value);
 
 /// LLVM is not to unroll this loop.
 void disableUnrolling(mlir::Operation *loop);

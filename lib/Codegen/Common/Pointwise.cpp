@@ -13,6 +13,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <cmath>
@@ -619,4 +620,19 @@ Value emitThroughTable(OpBuilder &b, Location loc, Operation *op, ValueRange ope
 
 PointwiseEmitter tc::codegen::lookupPointwise(Operation *op) {
   return table().contains(op->getName().getStringRef()) ? emitThroughTable : nullptr;
+}
+
+bool tc::codegen::isPointwiseUse(Value value) {
+  // Each value once: those read twice, one behind another, have exponentially many paths to the end.
+  llvm::SmallSetVector<Value, 16> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (isa<kernel::YieldOp>(user))
+        continue;
+      if (!lookupPointwise(user))
+        return false;
+      values.insert(user->getResult(0));
+    }
+  return true;
 }

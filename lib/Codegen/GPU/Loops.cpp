@@ -365,6 +365,12 @@ public:
       elements = elements + 1;
     launch.tasks = prim::simplifySize(elements.ceilDiv(perBlock));
     launch.device = deviceAttr(context, schedule.getBlock());
+    // A thread reads of these what it writes, before it writes.
+    for (auto [i, argument] : llvm::enumerate(root.getParentBlock()->getArguments()))
+      for (auto [o, value] : llvm::enumerate(p.values))
+        if (argument.getType() == value.getType() && prim::getSizes(value) == prim::getSizes(root) &&
+            isPointwiseUse(argument))
+          launch.inPlace.append({int64_t(i), int64_t(o)});
     return {launch};
   }
 
@@ -392,9 +398,12 @@ public:
     if (schedule.getPieces() == 1) {
       e.ifThen(isInside(start), [&] {
         const SmallVector<Index> at = positionOf(start);
+        SmallVector<std::pair<unsigned, Value>> computed;
         for (auto [number, value] : llvm::enumerate(values))
           if (isSpanning(value))
-            store(number, e.emit(value, at), at);
+            computed.push_back({unsigned(number), e.emit(value, at)});
+        for (const auto &[number, value] : computed)
+          store(number, value, at);
       });
     } else {
       // All is read before anything is stored; what lies outside is read of the last piece.

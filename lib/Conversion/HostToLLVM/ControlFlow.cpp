@@ -6,6 +6,7 @@
 
 #include "ProgramBuilder.h"
 
+#include "tc/Dialect/Host/IR/CudaGraphs.h"
 #include "tc/Dialect/Prim/IR/ListedSizes.h"
 
 using namespace mlir;
@@ -104,6 +105,14 @@ void ProgramBuilder::emitChoose(ChooseOp op, LogicalResult &result) {
     dynamicMemory[op.getResult(i)] = next->getArgument(n);
 }
 
+Value ProgramBuilder::hostInteger(Type type, Value value) {
+  if (const std::optional<int64_t> known = getKnownInteger(value))
+    return LLVM::ConstantOp::create(b, loc, type, b.getIntegerAttr(type, *known));
+  if (auto sizes = prim::getViewSource(value).getDefiningOp<prim::SizesOp>(); sizes && type == i64)
+    return size(sizes.getMap().getResult(0));
+  return hostLoad(type, address(value));
+}
+
 void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   Block &body = op.getBody().front();
   // Values whose size changes: their memory is carried by the header's arguments.
@@ -111,8 +120,8 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   for (auto [i, value] : llvm::enumerate(op.getResults()))
     if (hasDynamicMemory(value))
       dynamic.push_back(i);
-  Value maxTrips = hostLoad(i64, address(op.getMaxTrips()));
-  Value condition = hostLoad(i8, address(op.getCondition()));
+  Value maxTrips = hostInteger(i64, op.getMaxTrips());
+  Value condition = hostInteger(i8, op.getCondition());
   bindResultSymbols(op, op.getInits());
   for (auto [to, from] : llvm::zip_equal(op.getResults(), op.getInits())) {
     allocate(to);
@@ -135,11 +144,14 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   condBranch(go, loop, next);
   b.setInsertionPointToStart(loop);
   SizeScope scope(*this);
-  hostStore(trip, address(body.getArgument(0)));
+  if (prim::ConstantOp numbers = getIterationNumbers(op))
+    dynamicMemory[body.getArgument(0)] = at(address(numbers), LLVM::MulOp::create(b, loc, trip, c64(8)));
+  else
+    hostStore(trip, address(body.getArgument(0)));
   if (failed(emit(body)))
     result = failure();
   ValueRange yielded = body.getTerminator()->getOperands();
-  Value again = hostLoad(i8, address(yielded.front()));
+  Value again = hostInteger(i8, yielded.front());
   yielded = yielded.drop_front();
   for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded))
     // A value that is carried on unchanged, or was made in place, is there already.

@@ -172,6 +172,8 @@ private:
   PlaceAttr placeOf(Value value);
   Value hostLoad(Type type, Value address);
   void hostStore(Value value, Value address);
+  /// A scalar of the program, of which constants and sizes are not read from a device, as that would be waited for.
+  Value hostInteger(Type type, Value value);
   void copy(Value to, Value from, Value bytes);
 
   //===--- the functions ------------------------------------------------------------------------------------------===//

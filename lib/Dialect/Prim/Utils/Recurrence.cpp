@@ -86,6 +86,21 @@ private:
   Value x;
 };
 
+/// Whether no sequence is known to be shorter than `steps`.
+bool isWhole(Value lengths, AffineExpr steps) {
+  if (const std::optional<double> all = getSplatValue(lengths))
+    if (const std::optional<int64_t> count = getConstantSize(steps))
+      return *all >= double(*count);
+  while (Operation *op = lengths.getDefiningOp()) {
+    if (auto sizes = dyn_cast<SizesOp>(op))
+      return llvm::all_of(sizes.getMap().getResults(), [&](AffineExpr size) { return size == steps; });
+    if (!isa<BroadcastOp, ConvertOp, ReshapeOp>(op))
+      return false;
+    lengths = op->getOperand(0);
+  }
+  return false;
+}
+
 } // namespace
 
 RecurrenceResults tc::emitRecurrence(PrimBuilder &b, const Recurrence &layer) {
@@ -107,13 +122,16 @@ RecurrenceResults tc::emitRecurrence(PrimBuilder &b, const Recurrence &layer) {
     one[0] = b.size(1);
     Value slice = DynamicSliceOp::create(b, makeType(type, one), layer.gates, ValueRange{t, zero, zero});
     auto [nextHidden, nextCell] = Step(b, layer, state[1]).run(b.reshape(slice, {gates[1], gates[2]}), hidden, cell);
-    // A sequence that is shorter keeps its state, and gives 0.
-    Value lengths = b.convert(layer.sequenceLengths, i64);
-    Value active = b.compare(CompareKind::LT, b.broadcastTo(t, getSizes(lengths)), lengths);
-    active = b.broadcastInDims(active, state, {0});
-    Value output = b.select(active, nextHidden, b.splatLike(nextHidden, 0));
-    nextHidden = b.select(active, nextHidden, hidden);
-    nextCell = b.select(active, nextCell, cell);
+    Value output = nextHidden;
+    if (!isWhole(layer.sequenceLengths, gates[0])) {
+      // A sequence that is shorter keeps its state, and gives 0.
+      Value lengths = b.convert(layer.sequenceLengths, i64);
+      Value active = b.compare(CompareKind::LT, b.broadcastTo(t, getSizes(lengths)), lengths);
+      active = b.broadcastInDims(active, state, {0});
+      output = b.select(active, nextHidden, b.splatLike(nextHidden, 0));
+      nextHidden = b.select(active, nextHidden, hidden);
+      nextCell = b.select(active, nextCell, cell);
+    }
     Value at = b.reshape(t, {b.size(1), b.size(1)});
     outputs = ScatterNDOp::create(b, outputs.getType(), outputs, at, b.unsqueeze(output, 0), ReduceKindAttr());
     prim::YieldOp::create(b, ValueRange{b.scalar(b.getI1Type(), 1), outputs, nextHidden, nextCell});

@@ -13,6 +13,17 @@
 
 namespace tc::host {
 
+/// The value of a constant of one integer, or of many equal ones.
+std::optional<int64_t> getKnownInteger(mlir::Value value);
+
+/// Whether the host program knows without a look at data how often the loop runs: a graph can hold its launches.
+bool isCounted(prim::WhileOp loop);
+
+/// Of a loop on a device: the constant [n] of i64 whose elements are the numbers of the iterations, or null: the host
+/// writes each number when its iteration begins.
+prim::ConstantOp getIterationNumbers(prim::WhileOp loop);
+inline constexpr llvm::StringLiteral kIterationNumbersAttr = "host.numbers";
+
 /// Positions of the symbols of a function that get their values from data, when it runs.
 llvm::SmallDenseSet<unsigned> getSymbolsOfData(mlir::Operation *function);
 
