@@ -8,6 +8,8 @@ set(TC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tc)
 # In build folders, too: libtcrt-host is beside it there.
 set_target_properties(tcrt_shared PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 install(TARGETS tcrt tcrt_shared EXPORT tcTargets COMPONENT runtime)
+# For artifacts with parts of ONNX Runtime alone, but as small as it is, it needs no component of its own.
+install(TARGETS tcrt_ort_shared COMPONENT runtime)
 install(FILES ${CMAKE_SOURCE_DIR}/include/tcrt/tcrt.h ${CMAKE_SOURCE_DIR}/include/tcrt/artifact_abi.h
               ${CMAKE_SOURCE_DIR}/include/tcrt/function.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcrt COMPONENT runtime)

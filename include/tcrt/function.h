@@ -45,6 +45,12 @@ typedef struct tcrt_services_t {
   tcrt_status_t (*fail)(tcrt_status_t status, const char *format, ...);
   /** Gives a warning about the call's node to the model's log, likewise; the call goes on. */
   void (*warn)(tcrt_store_t *store, const tcrt_call_t *call, const char *format, ...);
+  /** A place for what a function keeps from run to run: NULL at first, and the same one for the same key until the
+   * context ends, when `destroy` is given what it then holds, unless that is NULL. Keys are addresses, such as that of
+   * a constant operand's data. NULL: no memory, the error is set. */
+  void **(*keep)(tcrt_store_t *store, const void *key, void (*destroy)(void *kept));
+  /** How many threads a run of the context has. */
+  uint32_t (*threads)(const tcrt_store_t *store);
 } tcrt_services_t;
 
 typedef tcrt_status_t (*tcrt_function_fn)(const tcrt_services_t *services, tcrt_store_t *store,
@@ -57,6 +63,10 @@ typedef struct tcrt_function_t {
 
 /** What a library of functions exports under the name "tcrt_library_functions". */
 typedef const tcrt_function_t *(*tcrt_library_fn)(uint64_t *count);
+
+/** What one of tc's own may export as "tcrt_library_open": called whenever a model that needs it is opened, before any
+ * of its functions, it says by `fail` what is missing. */
+typedef tcrt_status_t (*tcrt_library_open_fn)(const tcrt_services_t *services);
 
 #ifdef __cplusplus
 }

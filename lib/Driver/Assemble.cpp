@@ -113,6 +113,9 @@ StringRef libraryOf(StringRef function) {
 #define TCRT_HOST_FUNCTION(name)                                                                                       \
   if (function == #name)                                                                                               \
     return "libtcrt-host";
+#define TCRT_ORT_FUNCTION(name)                                                                                        \
+  if (function == #name)                                                                                               \
+    return "libtcrt-ort";
 #include "tc/Functions/HostLibrary.def"
   return "custom";
 }

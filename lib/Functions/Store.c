@@ -28,6 +28,13 @@ struct tcrt_chunk_t {
   uint64_t used;
 };
 
+struct tcrt_kept_t {
+  tcrt_kept_t *next;
+  const void *key;
+  void *value;
+  void (*destroy)(void *value);
+};
+
 #define CHUNK_HEADER ((sizeof(tcrt_chunk_t) + TCRT_DATA_ALIGN - 1) / TCRT_DATA_ALIGN * TCRT_DATA_ALIGN)
 
 /* ---- memory ---- */
@@ -53,7 +60,7 @@ static void no_warning(void *user, const tcrt_call_t *call, const char *text) {
   (void)text;
 }
 
-static const tcrt_store_owner_t system_owner = {NULL, system_allocate, system_release, no_warning, 1};
+static const tcrt_store_owner_t system_owner = {NULL, system_allocate, system_release, no_warning, 1, 1};
 
 static void *take(tcrt_store_t *store, uint64_t bytes) { return store->owner.allocate(store->owner.user, bytes); }
 
@@ -151,6 +158,13 @@ void tcrt_store_reset(tcrt_store_t *store) {
 }
 
 void tcrt_store_destroy(tcrt_store_t *store) {
+  while (store->kept) {
+    tcrt_kept_t *kept = store->kept;
+    store->kept = kept->next;
+    if (kept->value && kept->destroy)
+      kept->destroy(kept->value);
+    give_back(store, kept, sizeof *kept);
+  }
   while (store->chunks) {
     tcrt_chunk_t *chunk = store->chunks;
     store->chunks = chunk->next;
@@ -366,6 +380,20 @@ static void warn(tcrt_store_t *store, const tcrt_call_t *call, const char *forma
   store->owner.warn(store->owner.user, call, text);
 }
 
+static void **keep(tcrt_store_t *store, const void *key, void (*destroy)(void *kept)) {
+  for (tcrt_kept_t *kept = store->kept; kept; kept = kept->next)
+    if (kept->key == key && kept->destroy == destroy)
+      return &kept->value;
+  tcrt_kept_t *made = take(store, sizeof *made);
+  if (!made)
+    return NULL;
+  *made = (tcrt_kept_t){store->kept, key, NULL, destroy};
+  store->kept = made;
+  return &made->value;
+}
+
+static uint32_t threads(const tcrt_store_t *store) { return store->owner.threads; }
+
 const tcrt_services_t tcrt_services = {
     .size = sizeof(tcrt_services_t),
     .string = tcrt_store_string,
@@ -374,4 +402,6 @@ const tcrt_services_t tcrt_services = {
     .get_tensor = tcrt_store_get_tensor,
     .fail = tcrt_fail,
     .warn = warn,
+    .keep = keep,
+    .threads = threads,
 };

@@ -170,10 +170,10 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
   if (status == TCRT_OK && needs_store) {
     context->store = calloc(1, sizeof *context->store);
     if (context->store)
-      tcrt_store_init(
-          context->store,
-          &(tcrt_store_owner_t){context, take_for_store, give_back_for_store, warn_for_store, !context->memory_limit},
-          model->container.string_table);
+      tcrt_store_init(context->store,
+                      &(tcrt_store_owner_t){context, take_for_store, give_back_for_store, warn_for_store,
+                                            !context->memory_limit, context->threads},
+                      model->container.string_table);
     else
       status = tcrt_context_no_memory(context, "a context", sizeof *context->store);
   }

@@ -111,6 +111,9 @@ typedef struct tcrt_model_function_t {
 
 typedef struct tcrt_counters_t tcrt_counters_t;
 
+/* Libraries of host functions beside libtcrt. */
+enum { TCRT_LIBRARY_HOST, TCRT_LIBRARY_ORT, TCRT_LIBRARY_COUNT };
+
 struct tcrt_model_t {
   tcrt_container_t container;
   char *name;
@@ -133,7 +136,7 @@ struct tcrt_model_t {
   uint32_t context_count; /* under lock */
   int is_closed;          /* by the caller, while there were contexts; they serve no more, and the last one frees it */
   void **host_functions;  /* tcrt_function_fn per host function of the signature */
-  void *function_library;
+  void *function_libraries[TCRT_LIBRARY_COUNT]; /* of dlopen; NULL: not needed */
   tcrt_counters_t *counters;
 };
 

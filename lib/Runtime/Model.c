@@ -321,8 +321,65 @@ tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_
 
 /* ---- opening ---- */
 
-/* Finds the functions that the program calls: the caller's, the library's own, then those of libtcrt-host, which is
- * opened only for programs that need it. */
+static const char *const library_names[TCRT_LIBRARY_COUNT] = {"libtcrt-host", "libtcrt-ort"};
+
+/* The functions of a library beside libtcrt; `problem`: why there are none. */
+typedef struct library_t {
+  const tcrt_function_t *functions;
+  uint64_t count;
+  const char *problem;
+} library_t;
+
+/* The library that a function is of which is neither the caller's nor libtcrt's. */
+static int library_of(const char *name, uint32_t length) {
+#define TCRT_ORT_FUNCTION(function)                                                                                    \
+  if (length == strlen(#function) && memcmp(name, #function, length) == 0)                                             \
+    return TCRT_LIBRARY_ORT;
+#include "tc/Functions/HostLibrary.def"
+  return TCRT_LIBRARY_HOST;
+}
+
+/* Fails where the library itself lacks what it needs. */
+static tcrt_status_t open_library(tcrt_model_t *model, int which, library_t *library) {
+  char soname[64];
+  snprintf(soname, sizeof soname, "%s.so." TCRT_VERSION_MAJOR, library_names[which]);
+  void *handle = model->function_libraries[which];
+  if (!handle)
+    handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    library->problem = dlerror();
+    return TCRT_OK;
+  }
+  model->function_libraries[which] = handle;
+  library->problem = "which lacks it";
+  tcrt_library_open_fn open = NULL;
+  void *symbol = dlsym(handle, "tcrt_library_open");
+  memcpy(&open, &symbol, sizeof open);
+  tcrt_status_t status = open ? open(&tcrt_services) : TCRT_OK;
+  if (status != TCRT_OK) {
+    char what[1024];
+    snprintf(what, sizeof what, "%s", tcrt_last_error());
+    return tcrt_fail(status, "%s: error: %s", model->name, what);
+  }
+  tcrt_library_fn functions_of = NULL;
+  symbol = dlsym(handle, "tcrt_library_functions");
+  memcpy(&functions_of, &symbol, sizeof functions_of);
+  if (functions_of)
+    library->functions = functions_of(&library->count);
+  else
+    library->problem = "it does not export tcrt_library_functions";
+  return TCRT_OK;
+}
+
+static tcrt_function_fn find_in(const tcrt_function_t *functions, uint64_t count, const char *name, uint32_t length) {
+  for (uint64_t i = 0; i < count; ++i)
+    if (functions[i].name && strlen(functions[i].name) == length && memcmp(functions[i].name, name, length) == 0)
+      return functions[i].function;
+  return NULL;
+}
+
+/* Finds the functions that the program calls: the caller's, the library's own, then those of libraries beside it, which
+ * are opened only for programs that need them. */
 tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
   if (model->host_functions)
@@ -330,43 +387,31 @@ tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model) {
   void **functions = calloc((size_t)c->host_function_count + 1, sizeof *functions);
   if (!functions)
     return no_memory(model->name);
-  const tcrt_function_t *library = NULL;
-  uint64_t library_count = 0;
-  const char *problem = "it does not export tcrt_library_functions";
+  library_t libraries[TCRT_LIBRARY_COUNT] = {{0}};
   for (uint32_t i = 0; i < c->host_function_count; ++i) {
     const char *name = c->strings + c->host_functions[i].offset;
-    uint32_t length = c->host_functions[i].length;
-    tcrt_function_fn found = NULL;
-    for (uint64_t j = 0; !found && j < model->options.function_count; ++j) {
-      const tcrt_function_t *own = &model->options.functions[j];
-      if (own->name && strlen(own->name) == length && memcmp(own->name, name, length) == 0)
-        found = own->function;
-    }
+    const uint32_t length = c->host_functions[i].length;
+    tcrt_function_fn found = find_in(model->options.functions, model->options.function_count, name, length);
     if (!found)
       found = tcrt_find_function(name, length);
-    if (!found && !model->function_library) {
-      model->function_library = dlopen("libtcrt-host.so." TCRT_VERSION_MAJOR, RTLD_NOW | RTLD_LOCAL);
-      tcrt_library_fn functions_of = NULL;
-      if (!model->function_library) {
-        problem = dlerror();
-      } else {
-        void *symbol = dlsym(model->function_library, "tcrt_library_functions");
-        memcpy(&functions_of, &symbol, sizeof functions_of);
+    const int which = library_of(name, length);
+    library_t *library = &libraries[which];
+    if (!found && !library->problem) {
+      tcrt_status_t status = open_library(model, which, library);
+      if (status != TCRT_OK) {
+        free(functions);
+        return status;
       }
-      if (functions_of)
-        library = functions_of(&library_count);
     }
-    for (uint64_t j = 0; !found && j < library_count; ++j)
-      if (strlen(library[j].name) == length && memcmp(library[j].name, name, length) == 0)
-        found = library[j].function;
+    if (!found)
+      found = find_in(library->functions, library->count, name, length);
     if (!found) {
       free(functions);
-      return tcrt_fail(
-          TCRT_ERROR_MACHINE,
-          "%s: error: the model calls the function \"%.*s\", which is neither among those given to "
-          "tcrt_model_options_t nor in libtcrt-host (%s); install libtcrt-host, or give the function (tc-run "
-          "--custom-op LIB.so)",
-          model->name, (int)length, name, model->function_library ? "which lacks it" : problem);
+      return tcrt_fail(TCRT_ERROR_MACHINE,
+                       "%s: error: the model calls the function \"%.*s\", which is neither among those given to "
+                       "tcrt_model_options_t nor in %s (%s); install %s, or give the function (tc-run --custom-op "
+                       "LIB.so)",
+                       model->name, (int)length, name, library_names[which], library->problem, library_names[which]);
     }
     memcpy(&functions[i], &found, sizeof found);
   }
@@ -706,8 +751,9 @@ void tcrt_model_close(tcrt_model_t *model) {
   free(model->sorted);
   free(model->output_dims_at);
   free(model->host_functions);
-  if (model->function_library)
-    dlclose(model->function_library);
+  for (int i = 0; i < TCRT_LIBRARY_COUNT; ++i)
+    if (model->function_libraries[i])
+      dlclose(model->function_libraries[i]);
   free(model->names);
   if (model->mapping)
     munmap(model->mapping, model->mapping_bytes);

@@ -46,6 +46,8 @@ def check_runtime(prefix, build, artifact):
     size = os.path.getsize(packed)
     if size > MOST_BYTES:
         sys.exit(f"the package without the tools takes {size} bytes, more than {MOST_BYTES}")
+    if not any(name.startswith("libtcrt-ort.so.") for name in os.listdir(os.path.join(prefix, "tc_compiler"))):
+        sys.exit("the package lacks libtcrt-ort, which artifacts of --backend-for need")
     python(prefix, os.path.join(ROOT, "test", "Python", "runtime_alone.py"), artifact, DIGITS)
 
 

@@ -125,6 +125,18 @@ void Bill::addLibraries(const Json &functions) {
          {"name", "libtcrt-host"},
          {"description", "functions that the artifact calls; the libraries that it links are the system's"},
          {"scope", "required"}});
+  if (others.count("libtcrt-ort")) {
+    add({{"type", "library"},
+         {"bom-ref", "libtcrt-ort"},
+         {"name", "libtcrt-ort"},
+         {"description", "calls ONNX Runtime, for the parts of the artifact that it computes"},
+         {"scope", "required"}});
+    add({{"type", "library"},
+         {"bom-ref", "onnxruntime"},
+         {"name", "ONNX Runtime"},
+         {"description", "computes parts of the artifact; of who runs it, 1.12 or newer"},
+         {"scope", "required"}});
+  }
   for (const std::string &name : own)
     add({{"type", "library"},
          {"bom-ref", "function:" + name},

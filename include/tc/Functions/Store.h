@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 typedef struct tcrt_chunk_t tcrt_chunk_t;
+typedef struct tcrt_kept_t tcrt_kept_t;
 
 /* Elements of sequences and maps; the first `used` belong to some object and never change. */
 typedef struct tcrt_list_t {
@@ -38,6 +39,7 @@ typedef struct tcrt_store_owner_t {
   void (*release)(void *user, void *data, uint64_t bytes);
   void (*warn)(void *user, const tcrt_call_t *call, const char *text);
   int keeps_memory; /* a reset may keep a block for what comes next */
+  uint32_t threads; /* of a run */
 } tcrt_store_owner_t;
 
 struct tcrt_store_t {
@@ -54,6 +56,7 @@ struct tcrt_store_t {
   tcrt_chunk_t *chunks;
   char *text;
   uint64_t text_left;
+  tcrt_kept_t *kept; /* by functions, until the store goes */
 };
 
 extern const tcrt_services_t tcrt_services;

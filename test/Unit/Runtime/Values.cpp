@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -244,4 +245,30 @@ TEST_CASE("sequences share their elements and never change") {
   CHECK(tcrt_store_object(&store, 0) == nullptr);
   CHECK(tcrt_store_object(&store, 1 << 30) == nullptr);
   tcrt_store_destroy(&store);
+}
+
+TEST_CASE("functions keep what outlives a run, until the context ends") {
+  static std::vector<int> destroyed;
+  destroyed.clear();
+  auto destroy = [](void *value) { destroyed.push_back(*static_cast<int *>(value)); };
+  auto other = [](void *value) { destroyed.push_back(-*static_cast<int *>(value)); };
+  int values[] = {1, 2};
+  tcrt_store_t store;
+  tcrt_store_init(&store, nullptr, nullptr);
+  CHECK(tcrt_services.threads(&store) == 1);
+  void **first = tcrt_services.keep(&store, &values[0], destroy);
+  REQUIRE((first && !*first));
+  *first = &values[0];
+  void **second = tcrt_services.keep(&store, &values[1], destroy);
+  REQUIRE((second && second != first && !*second));
+  void **sameKey = tcrt_services.keep(&store, &values[0], other);
+  REQUIRE((sameKey && sameKey != first && !*sameKey));
+  *sameKey = &values[1];
+  tcrt_store_reset(&store);
+  CHECK(tcrt_services.keep(&store, &values[0], destroy) == first);
+  CHECK(*first == &values[0]);
+  CHECK(destroyed.empty());
+  tcrt_store_destroy(&store);
+  std::sort(destroyed.begin(), destroyed.end());
+  CHECK(destroyed == std::vector<int>{-2, 1});
 }
