@@ -6,6 +6,7 @@
 
 #include "Compiler.h"
 
+#include "BackendParts.h"
 #include "CheckSizes.h"
 #include "DepFile.h"
 #include "Ranges.h"
@@ -206,6 +207,11 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (request.allowHostOps && request.customOps.empty())
     return wrong("--allow-host-ops lets functions of yours compute what tc refuses; give their signatures by "
                  "--custom-op FILE.json");
+  if (std::string sentence = findBackendError(request.backendFor); !sentence.empty())
+    return wrong(sentence);
+  if (!request.backendFor.empty() && isFor(machine::TargetKind::Cuda))
+    return wrong("--backend-for hands nodes to ONNX Runtime on the CPU, which code for --target cuda would wait for; "
+                 "leave one of them out");
   CustomOperators signatures;
   for (const std::string &file : request.customOps)
     if (llvm::Error error = readCustomOperators(file, signatures))
@@ -252,6 +258,7 @@ int Compiler::checkStart(Phase from, Phase last) {
       {"--allow-host-ops", request.allowHostOps},
       {"--outputs", !request.innerOutputs.empty()},
       {"--disable", !request.disabled.empty()},
+      {"--backend-for", !request.backendFor.empty()},
       {"--stop-after", request.stopAfter > 0},
       {"--quantize", !request.quantize.empty()}};
   for (auto [option, given] : ofImport)

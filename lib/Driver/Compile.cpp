@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "BackendParts.h"
 #include "Compiler.h"
 #include "DepFile.h"
 #include "Guards.h"
@@ -530,6 +531,12 @@ int Compiler::compile() {
       return code;
     if (int code = choosePrecision(**module))
       return code;
+    BackendParts parts;
+    if (std::string sentence = cutBackendParts(**module, request.backendFor, sizes, parts); !sentence.empty())
+      return fail(kWrongUse, request.model + ": error: " + sentence);
+    if (!request.backendFor.empty() && parts.taken == 0)
+      warn("--backend-for changes nothing: of the nodes that it names none is worth a call; --explain says why");
+    explanation.backendParts = std::move(parts.all);
   }
   if (request.checkBounds)
     (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));

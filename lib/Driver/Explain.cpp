@@ -8,10 +8,12 @@
 
 #include "SizeSum.h"
 #include "SizeText.h"
+#include "SummaryText.h"
 
 #include "tc/Codegen/Schedules.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/Graph/IR/Source.h"
 #include "tc/Dialect/Host/IR/CudaGraphs.h"
 #include "tc/Dialect/Kernel/IR/Disabled.h"
@@ -78,12 +80,18 @@ llvm::json::Array driver::Explanation::getSources(ArrayRef<StringRef> names) con
   return lines;
 }
 
+static bool isBackendCall(graph::NodeOp node) {
+  return node.getDomain() == graph::kOwnDomain && node.getOpType() == graph::kOnnxRuntime;
+}
+
 void driver::Explanation::addNodes(ModuleOp module) {
   nodes = 0;
   graphs = int64_t(llvm::range_size(module.getOps<graph::FuncOp>()));
+  // Parts of --backend-for are functions that the model does not have.
+  module.walk([&](graph::NodeOp node) { graphs -= isBackendCall(node); });
   llvm::StringSet<> operators;
   module.walk([&](graph::NodeOp node) {
-    if (node->hasAttr(graph::kUnknownAttr))
+    if (node->hasAttr(graph::kUnknownAttr) || isBackendCall(node))
       return;
     ++nodes;
     graphs += node.getGraphs().size();
@@ -322,6 +330,8 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
     object["quantization"] = Object(quantization);
   if (!precision.empty())
     object["precision"] = Object(precision);
+  if (!backendParts.empty())
+    object["backend_parts"] = Array(backendParts);
   if (report.unsupported.empty())
     object["totals"] = Object(totals);
   if (launches >= 0) {
@@ -520,6 +530,26 @@ static void printPrecision(llvm::raw_ostream &stream, const Object &all) {
   printOutputErrors(stream, all);
 }
 
+static void printBackendParts(llvm::raw_ostream &stream, const Array &all) {
+  if (!all.empty())
+    stream << "parts for ONNX Runtime, by --backend-for\n";
+  for (const llvm::json::Value &value : all) {
+    const Object &part = *value.getAsObject();
+    const std::vector<std::string> nodes = toStrings(part.getArray("nodes"));
+    stream << "  " << joinSome(nodes, 3);
+    if (nodes.size() > 1)
+      stream << " (" << nodes.size() << " nodes)";
+    stream << ": " << (*part.getBoolean("taken") ? "goes" : "stays with tc");
+    for (StringRef way : {"input", "output"})
+      if (auto count = part.getInteger((way + "s").str()))
+        stream << (way == "input" ? "; " : ", ") << *count << " " << way << (*count == 1 ? "" : "s") << " of "
+               << driver::describeSize(uint64_t(part.getInteger((way + "_bytes").str()).value_or(0)));
+    if (auto bytes = part.getInteger("model_bytes"))
+      stream << ", a file of " << driver::describeSize(uint64_t(*bytes));
+    stream << "; " << *part.getString("reason") << "\n";
+  }
+}
+
 std::string driver::Explanation::toText(llvm::StringRef model) const {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -552,6 +582,7 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
   }
   printQuantization(stream, quantization);
   printPrecision(stream, precision);
+  printBackendParts(stream, backendParts);
   stream << "totals\n  kernels: ";
   if (const llvm::json::Value *distinct = totals.get("kernels"))
     stream << plural(*distinct->getAsInteger(), "kernel", "kernels") << " in " << plural(launches, "launch", "launches")
@@ -563,7 +594,7 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
     for (const auto &[function, count] : hostCalls)
       parts.push_back(function + (count > 1 ? " x " + std::to_string(count) : ""));
     stream << "  breaks: " << plural(countBreaks(), "call of a function", "calls of functions")
-           << " of yours: " << llvm::join(parts, ", ") << "\n";
+           << (backendParts.empty() ? " of yours: " : " outside of libtcrt: ") << llvm::join(parts, ", ") << "\n";
   }
   stream << "  work: " << withUnit(totals.get("flops")) << " flops, " << withUnit(totals.get("bytes"))
          << " bytes read and written\n";

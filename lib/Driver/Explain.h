@@ -35,6 +35,7 @@ struct Explanation {
   llvm::json::Object cudaGraphs;            ///< after phase host, of a GPU's launches; empty: there are none
   llvm::json::Object quantization;          ///< what --quantize decided; empty: it was not asked
   llvm::json::Object precision;             ///< what --precision auto chose; empty: it was not asked
+  llvm::json::Array backendParts;           ///< what --backend-for cut out, and what not; empty: it was not asked
   int64_t launches = -1;
 
   void addNodes(mlir::ModuleOp module);

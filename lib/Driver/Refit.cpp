@@ -162,6 +162,7 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
                  {"no-assume", toArray(request.noAssume)},
                  {"outputs", toArray(request.innerOutputs)},
                  {"disable", toArray(request.disabled)},
+                 {"backend-for", toArray(request.backendFor)},
                  {"stop-after", int64_t(request.stopAfter)},
                  {"precision", request.precision},
                  {"node-precision", toArray(request.nodePrecisions)},
@@ -193,6 +194,8 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
     flags.push_back("--stop-after " + std::to_string(request.stopAfter));
   for (const std::string &pattern : request.disabled)
     flags.push_back("--disable " + pattern);
+  for (const std::string &text : request.backendFor)
+    flags.push_back("--backend-for " + text);
   if (checksBounds)
     flags.push_back("--check-bounds");
   if (request.precision != "f32")
@@ -230,6 +233,7 @@ std::string tc::driver::readOptions(CompileRequest &request) {
       {"--no-assume", !request.noAssume.empty()},
       {"--outputs", !request.innerOutputs.empty()},
       {"--disable", !request.disabled.empty()},
+      {"--backend-for", !request.backendFor.empty()},
       {"--stop-after", request.stopAfter > 0},
       {"--custom-op", !request.customOps.empty()},
       {"--mode", request.mode != "default"},
@@ -266,8 +270,8 @@ std::string tc::driver::readOptions(CompileRequest &request) {
     isRead &= readList(*options, key, *list);
   // Of an artifact from before there were these options.
   request.stopAfter = unsigned(options->getInteger("stop-after").value_or(0));
-  for (auto [key, list] :
-       {std::pair("disable", &request.disabled), std::pair("node-precision", &request.nodePrecisions)})
+  for (auto [key, list] : {std::pair("disable", &request.disabled), std::pair("backend-for", &request.backendFor),
+                           std::pair("node-precision", &request.nodePrecisions)})
     isRead &= !options->get(key) || readList(*options, key, *list);
   std::optional<StringRef> precision = options->getString("precision"), mode = options->getString("mode");
   std::optional<bool> checkBounds = options->getBoolean("check-bounds");

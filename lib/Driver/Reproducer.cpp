@@ -189,6 +189,8 @@ void Reproducer::setPhase(Phase phase) {
     command.push_back("--stop-after=" + std::to_string(request.stopAfter));
   for (const std::string &pattern : request.disabled)
     command.push_back("--disable=" + pattern);
+  for (const std::string &text : request.backendFor)
+    command.push_back("--backend-for=" + text);
   add("--jobs", {std::to_string(request.jobs)});
   if (request.checkBounds)
     command.push_back("--check-bounds");

@@ -397,3 +397,16 @@ def test_ptxas_of_wheels(tmp_path, monkeypatch):
     code = "from tc_compiler import compiler; print(compiler._environment()['PATH'])"
     path = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}, capture_output=True, text=True, check=True)
     assert path.stdout.strip() == f"/first:{ptxas.parent}" and os.access(ptxas, os.X_OK)
+
+
+def test_parts_of_onnxruntime(monkeypatch):
+    """A library that stands for ONNX Runtime (test/Unit/FakeOrt) computes a node."""
+    fake = os.path.join(os.environ["TC_BIN"], os.pardir, "test", "Unit", "fake-ort", "libonnxruntime.so")
+    nodes = [helper.make_node("Add", ["x", "x"], ["y"], name="add"), helper.make_node("Neg", ["y"], ["z"], name="neg")]
+    whole = model(nodes, [tensor("x", ("n", 4))], [tensor("z", ("n", 4))])
+    monkeypatch.setenv("TCRT_ONNXRUNTIME", os.path.abspath(fake))
+    x = np.random.rand(3, 4).astype(np.float32)
+    np.testing.assert_array_equal(tc.compile(whole, backend_for="add=onnxruntime").run({"x": x})["z"], -2 * x)
+    with pytest.raises(tc.TcError, match='node "add": ONNX Runtime 0.fake: .*FAKE_ORT says so'):
+        monkeypatch.setenv("FAKE_ORT", "run")
+        tc.compile(whole, backend_for="add=onnxruntime").run({"x": x})

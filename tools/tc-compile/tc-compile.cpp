@@ -189,6 +189,10 @@ int main(int argc, char **argv) {
                "--custom-op serves only the nodes that tc refuses, where it has the operator")
       ->group(numbers);
 
+  option = app.add_option("--backend-for", request.backendFor,
+                          "nodes that ONNX Runtime computes, by name or pattern: /layer3/*=onnxruntime");
+  list(option->type_name("NODE=BACKEND")->group(numbers));
+
   option = app.add_option("--mode", request.mode);
   option->type_name("MODE")->group("Speed");
   app.setChoices(option, "",

@@ -490,8 +490,11 @@ void printManifest(const Json &artifact) {
   const char *key = artifact["abi_version"] == 1 ? "functions" : "host_functions";
   if (manifest.contains(key) && manifest[key].is_array() && !manifest[key].empty()) {
     std::printf("host functions\n");
-    for (const Json &function : manifest[key])
-      printRow(member(function, "name"), "of " + member(function, "library"));
+    for (const Json &function : manifest[key]) {
+      const std::string library = member(function, "library");
+      printRow(member(function, "name"),
+               "of " + library + (library == "libtcrt-ort" ? ", which calls ONNX Runtime" : ""));
+    }
   }
   std::printf("manifest\n");
   printObject(manifest, 2);

@@ -40,6 +40,7 @@ struct CompileRequest {
   std::vector<std::string> noAssume;     ///< names of dims that inputs share and that need not be equal
   std::vector<std::string> innerOutputs; ///< patterns of nodes whose results are outputs, too
   std::vector<std::string> disabled;     ///< patterns of nodes that are not fused and run by plain loops
+  std::vector<std::string> backendFor;   ///< PATTERN=onnxruntime, of nodes that another library computes
   unsigned stopAfter = 0;                ///< so many nodes; 0: all
   std::string mode = "default";
   std::string tuningDb;         ///< file of the tuning database; empty: none is named

@@ -61,6 +61,8 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(mlir::MLIRContext *
 /// Writes a module that importOnnx made, or a part of it, as an ONNX file with all of its constants. The error is a
 /// sentence that begins with the path.
 llvm::Error exportOnnx(mlir::ModuleOp module, llvm::StringRef path);
+/// The bytes of such a file. The error is what keeps the module from being one, without a place.
+llvm::Expected<std::string> exportOnnxBytes(mlir::ModuleOp module);
 
 /// One formal operand or result of an operator.
 struct OnnxParameter {

@@ -68,6 +68,7 @@ private:
   bool convertDefinition(graph::NodeOp node, llvm::ArrayRef<mlir::Value> operands);
   void convertVarying(graph::NodeOp node, llvm::ArrayRef<unsigned> varying);
   void convertCall(graph::NodeOp node, graph::FuncOp callee, llvm::ArrayRef<mlir::Value> operands);
+  void convertBackendPart(graph::NodeOp node, graph::FuncOp callee, llvm::ArrayRef<mlir::Value> operands);
   const CustomOperator *findCustom(graph::NodeOp node);
   void reportUnsupported(graph::NodeOp node, llvm::StringRef reason);
   void reportInvalid(mlir::Location loc, const llvm::Twine &message);

@@ -237,7 +237,9 @@ void Converter::convertNode(graph::NodeOp node) {
     return checkSkipped(node);
   if (node.getCallee())
     if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
-      return convertCall(node, callee, operands);
+      return node.getDomain() == graph::kOwnDomain && node.getOpType() == graph::kOnnxRuntime
+                 ? convertBackendPart(node, callee, operands)
+                 : convertCall(node, callee, operands);
   const CustomOperator *custom = findCustom(node);
   const OpEntry *entry =
       custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());

@@ -161,6 +161,12 @@ llvm::Expected<RankedTensorType> GraphTypes::getType(Value value) {
                                               : said);
 }
 
+Value GraphTypes::getConverted(Value value) {
+  ScopedDiagnosticHandler ignore(value.getContext(), [](Diagnostic &) { return success(); });
+  state->converter.forgetReport();
+  return state->converter.convertValue(value);
+}
+
 void GraphTypes::forgetNumbers(Value value) {
   llvm::Expected<RankedTensorType> type = getType(value);
   if (!type) {

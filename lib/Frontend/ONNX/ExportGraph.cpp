@@ -51,6 +51,8 @@ void GraphExporter::exportType(Type type, onnx::TypeProto &proto, ArrayAttr dims
 
 LogicalResult GraphExporter::exportTensor(Attribute attr, onnx::TensorProto &proto) {
   auto data = dyn_cast<base::DataAttr>(attr);
+  if (auto dense = dyn_cast<DenseElementsAttr>(attr)) // of a module that was written by hand
+    data = base::fromDense(dense);
   if (!data)
     return failure();
   proto.set_data_type(getDataType(data.getType().getElementType()));

@@ -145,16 +145,21 @@ llvm::Expected<onnx::ModelProto> ModelExporter::run() {
   return std::move(model);
 }
 
-llvm::Error tc::exportOnnx(ModuleOp module, StringRef path) {
-  auto fail = [&](const Twine &what) {
-    return llvm::createStringError(path + ": error: the graph cannot be written as ONNX: " + what);
-  };
+llvm::Expected<std::string> tc::exportOnnxBytes(ModuleOp module) {
   llvm::Expected<onnx::ModelProto> model = ModelExporter(module).run();
   if (!model)
-    return fail(llvm::toString(model.takeError()));
+    return model.takeError();
   std::string bytes;
   // Protocol Buffers' own limit.
   if (model->ByteSizeLong() > size_t(INT32_MAX) || !model->SerializeToString(&bytes))
-    return fail("it is larger than 2 GB");
-  return writeOutputFile(path, [&](llvm::raw_ostream &stream) { stream << bytes; });
+    return llvm::createStringError("it is larger than 2 GB");
+  return bytes;
+}
+
+llvm::Error tc::exportOnnx(ModuleOp module, StringRef path) {
+  llvm::Expected<std::string> bytes = exportOnnxBytes(module);
+  if (!bytes)
+    return llvm::createStringError(
+        path + ": error: the graph cannot be written as ONNX: " + llvm::toString(bytes.takeError()));
+  return writeOutputFile(path, [&](llvm::raw_ostream &stream) { stream << *bytes; });
 }

@@ -29,6 +29,9 @@ public:
   /// Sizes that only a run knows are dynamic. An operator that writes a tensor gives a tensor of the same type. The
   /// error is a sentence that names the node.
   llvm::Expected<mlir::RankedTensorType> getType(mlir::Value value);
+  /// The value as primitives compute it, in a function that holds what was asked for so far, each op at the location of
+  /// its node. Null where the node is refused.
+  mlir::Value getConverted(mlir::Value value);
   /// The number in a tensor of one integer or bool, where it depends on sizes and constants that are known.
   std::optional<int64_t> getInteger(mlir::Value value);
   /// The tensor was written: its numbers are not known to nodes that are asked for from now on.

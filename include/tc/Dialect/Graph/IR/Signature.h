@@ -40,6 +40,10 @@ inline constexpr llvm::StringLiteral kOwnDomain = "tc";
 /// Writes its operand to the state that its attribute kStateParam names, at the end of the function.
 inline constexpr llvm::StringLiteral kWriteState = "write_state";
 inline constexpr llvm::StringLiteral kStateParam = "state";
+/// A node of kOwnDomain that calls a private graph.func, and that ONNX Runtime computes: its attribute kBackendModel is
+/// the ONNX file of that function (ui8), whose inputs are x0, x1, ... and whose outputs are y0, y1, ...
+inline constexpr llvm::StringLiteral kOnnxRuntime = "onnxruntime";
+inline constexpr llvm::StringLiteral kBackendModel = "model";
 
 } // namespace tc::graph
 
