@@ -494,6 +494,18 @@ def test_options():
     same(torch.compile(lambda x: x + 1, backend=tc, mode="max-autotune", options=None)(torch.ones(2)), torch.full((2,), 2.0))
 
 
+def test_precision_that_is_chosen():
+    """auto:R goes by the weights, which programs hold only where they are frozen."""
+    model, x = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)).eval(), torch.randn(4, 64)
+    for options in ({"precision": "auto:0.01"}, {"precision": ["auto:0.01"], "freezing": True}, {"arguments": {"precision": "auto:0.01"}}):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match='"auto:R" is chosen by the errors .* add the option freezing'):
+            torch.compile(model, backend="tc", options=options)(x) # with gradients
+    torch._dynamo.reset()
+    with torch.inference_mode():
+        same(torch.compile(model, backend="tc", options={"precision": "auto:0.01", "freezing": True})(x), model(x), tolerance=0.05)
+
+
 def test_cache(tmp_path):
     for _ in range(2):
         torch._dynamo.reset()

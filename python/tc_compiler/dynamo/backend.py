@@ -30,10 +30,10 @@ class Options:
     """torch.compile(..., options={...}).
 
     freezing: parameters and buffers that inference graphs take become part of the artifact, packed for its kernels; later changes to them are not seen.
-    Needs torch.no_grad() or torch.inference_mode(). mode: tc-compile's --mode. precision: --precision. cpu: --cpu. threads: of runs (None:
-    torch.get_num_threads()). cache: a folder of earlier results, $TC_CACHE_DIR without it. least_operators: smaller programs run by PyTorch.
-    fallback: False refuses graphs with operators that tc does not support, instead of leaving those to PyTorch. arguments: further options of
-    tc-compile, {"verify": True}.
+    Needs torch.no_grad() or torch.inference_mode(). mode: tc-compile's --mode. precision: --precision; auto:R with freezing alone. cpu: --cpu.
+    threads: of runs (None: torch.get_num_threads()). cache: a folder of earlier results, $TC_CACHE_DIR without it. least_operators: smaller programs run
+    by PyTorch. fallback: False refuses graphs with operators that tc does not support, instead of leaving those to PyTorch. arguments: further options
+    of tc-compile, {"verify": True}.
     """
 
     freezing: bool = False
@@ -59,6 +59,10 @@ class Options:
         if not isinstance(self.arguments, dict):
             raise ValueError(f"tc: the option arguments must be a dict of options of tc-compile, but is {self.arguments!r}")
 
+    def chooses_precision(self) -> bool:
+        given = [self.precision, self.arguments.get("precision")]
+        return any(str(text).split(":")[0] == "auto" for value in given for text in ([value] if isinstance(value, str) else value or ()))
+
     def command_line(self) -> list[str]:
         return _options({"cpu": self.cpu, "mode": None if self.mode == "default" else self.mode, "precision": self.precision, "cache_dir": self.cache, **self.arguments})
 
@@ -70,7 +74,12 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
         raise ValueError(f"tc: there is no option {', '.join(unknown)}; options are {', '.join(names)}")
     chosen = Options(**{"mode": mode, **(options or {})})
     frozen: dict[int, torch.Tensor] = {}
-    if chosen.freezing and not torch.is_grad_enabled():
+    freezes = chosen.freezing and not torch.is_grad_enabled()
+    if chosen.chooses_precision() and not freezes:
+        # Weights would be inputs, and random numbers would stand for them.
+        raise ValueError('tc: the precision "auto:R" is chosen by the errors that products with the weights make, and a program holds weights only where '
+                         'they are frozen; add the option freezing and call it under torch.inference_mode(), or give a type such as "bf16"') # fmt: skip
+    if freezes:
         # PyTorch 2.9 to 2.11 free guards of this kind twice when a frozen tensor goes (Python 3.12 and later); 2.12 has given it up.
         if getattr(torch._dynamo.config, "use_recursive_dict_tags_for_guards", False):
             torch._dynamo.config.use_recursive_dict_tags_for_guards = False
