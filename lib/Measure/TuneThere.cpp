@@ -44,8 +44,11 @@ public:
         continue;
       TuneResult result;
       result.machine = machine->name;
-      if (!lookup(kernel, result))
+      if (!lookup(kernel, result)) {
+        if (options.begin)
+          options.begin(number);
         error = measure(kernel, *machine, result);
+      }
       if (!error.empty())
         return error;
       if (options.end)

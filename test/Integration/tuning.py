@@ -5,9 +5,11 @@ measured, but not looked at.
 
 usage: tuning.py BIN
 """
+import contextlib
 import json
 import hashlib
 import os
+import pty
 import re
 import struct
 import subprocess
@@ -277,6 +279,19 @@ def with_index(candidates, text):
     return head + candidates[len(head):offset] + text
 
 
+def on_terminal(*words):
+    """What a command writes to a terminal."""
+    main, terminal = pty.openpty()
+    process = subprocess.Popen(words, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    text = b""
+    with contextlib.suppress(OSError):  # the end, on Linux
+        while part := os.read(main, 4096):
+            text += part
+    os.close(main)
+    return text.decode() if process.wait() == 0 else ""
+
+
 def check_elsewhere(tools):
     """What tc-run measures of a file of candidates is what tc-compile would measure, and is used as if it had."""
     model, candidates = tools.path("m.onnx"), tools.path("m.tune")
@@ -332,6 +347,8 @@ def check_elsewhere(tools):
     check("threads", tools.tune(candidates, tools.path("one.json"), "--threads", "1").returncode == 0)
     with open(tools.path("one.json")) as f:
         check("threads: machine", [m["threads"] for m in json.load(f)["machines"].values()] == [1])
+    text = on_terminal(f"{tools.bin_dir}/tc-run", candidates, "--tune", tools.path("terminal.json"), "--threads", "1")
+    check("what is measured", re.search(r"^\rmeasuring 1 of 1 kernel, \d+ schedules: MatMul#0 +\r +\rMatMul#0: measured: ", text), repr(text))
     tools.compile(model, tools.path("a.bin"))
     done = tools.compile(model, tools.path("b.bin"), "--tuning-candidates", candidates)
     check("with an artifact", done.returncode == 0 and read(tools.path("a.bin")) == read(tools.path("b.bin")), done.stderr)

@@ -5,6 +5,7 @@
 #include "tc/Bench/Benchmark.h"
 #include "tc/Bench/Economics.h"
 #include "tc/Run/Session.h"
+#include "tc/Run/StatusLine.h"
 #include "tc/Support/CommandLine.h"
 
 #include <CLI/CLI.hpp>
@@ -78,22 +79,6 @@ std::vector<std::string> checkNames(const std::vector<std::string> &given, const
   }
   return names;
 }
-
-/// One line on a terminal, written over by the next; nothing elsewhere.
-class Progress {
-public:
-  void show(const std::string &text) const {
-    if (isTerminal)
-      std::fprintf(stderr, "\r%-78.78s", text.c_str());
-  }
-  void clear() const {
-    if (isTerminal)
-      std::fprintf(stderr, "\r%78s\r", "");
-  }
-
-private:
-  const bool isTerminal = ::isatty(STDERR_FILENO);
-};
 
 void writeText(const std::string &path, const std::string &text) {
   if (path == "-")
@@ -297,7 +282,7 @@ private:
   const DimSizes dims;
   BenchmarkOptions benchmarkOptions;
   const bool isQuiet;
-  Progress progress;
+  tc::run::StatusLine progress;
   Report report;
   int code = 0, differing = 0;
 };

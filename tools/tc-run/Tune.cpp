@@ -7,6 +7,7 @@
 #include "tc/Format/Container.h"
 #include "tc/Measure/TuneThere.h"
 #include "tc/Run/Session.h"
+#include "tc/Run/StatusLine.h"
 #include "tc/Run/Tensor.h"
 #include "tc/Support/ToolText.h"
 
@@ -39,6 +40,7 @@ public:
     findMachines();
     const Clock::time_point start = Clock::now();
     what.database = options.tune;
+    what.begin = [&](size_t number) { show(number); };
     what.end = [&](size_t number, const TuneResult &result) { add(file.getIndex().kernels[number], result); };
     if (std::string error = tuneThere(file, what); !error.empty())
       throw Failure{1, error};
@@ -77,8 +79,20 @@ private:
                            "; write it by tc-compile with that --target"};
   }
 
+  /// A kernel takes seconds, and a file may have hundreds.
+  void show(size_t number) {
+    const std::vector<TuneKernel> &kernels = file.getIndex().kernels;
+    size_t all = 0, done = measured + recorded + failed;
+    for (const TuneKernel &kernel : kernels)
+      all += bool(kernel.onGpu ? what.gpu : what.cpu);
+    status.show(tc::printable("measuring " + std::to_string(done + 1) + " of " + countKernels(all) + ", " +
+                              std::to_string(kernels[number].schedules.size()) +
+                              " schedules: " + kernels[number].nodes));
+  }
+
   void add(const TuneKernel &kernel, const TuneResult &result) {
     const char *states[] = {"measured", "recorded", "failed"};
+    status.clear();
     if (options.json != "-") {
       std::printf("%s\n", tc::printable(kernel.nodes + ": " + result.text).c_str());
       std::fflush(stdout); // a kernel takes seconds
@@ -141,6 +155,7 @@ private:
   const Options &options;
   TuneFile file;
   TuneThereOptions what;
+  StatusLine status;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   Gain gain;
   size_t measured = 0, recorded = 0, failed = 0;

@@ -28,6 +28,8 @@ struct TuneResult {
 struct TuneThereOptions {
   std::string database;            ///< a file, which is extended
   std::optional<Machine> cpu, gpu; ///< nullopt: kernels of its kind are left alone
+  /// Called before each kernel that is measured, with its number in the file. May be null.
+  std::function<void(size_t number)> begin;
   /// Called after each kernel, with its number in the file. May be null.
   std::function<void(size_t number, const TuneResult &result)> end;
 };
