@@ -414,6 +414,8 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
     from torch._dispatch.python import enable_python_dispatcher
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    from .dynamo.prepare import split_factors
+
     names = list(arguments)
     tensors: list[Any] = [*states.values(), *arguments.values()]
     if opened: # names of states have dots or are the optimiser's, and might be arguments' all the same
@@ -424,6 +426,8 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
             stack.enter_context(tensors[-1].fake_mode)
             stack.enter_context(enable_python_dispatcher()) # operators that are written as others; in C++ some make numbers of symbols
         graph = make_fx(torch.func.functionalize(make_fx(run)(*given()), remove="mutations"))(*given())
+    split_factors(graph.graph)
+    graph.recompile()
     for name, tensor in zip(names, tensors[len(states) :]):
         for dim, symbol in opened.get(name, {}).items():
             size = tensor.shape[dim]

@@ -138,6 +138,24 @@ def test_gradients_of_rare_operators():
     trains(Rare, torch.randn(4, 3), options={"fallback": False}, loss=lambda y: y * 0.1)
 
 
+@pytest.mark.parametrize("name", ["det", "slogdet", "solve", "right", "inv", "lu_solve"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_gradients_through_factors(name, turned):
+    """PyTorch keeps factors for determinants of the matrix or of the transposed one, as it lies in memory."""
+    functions = {"det": torch.linalg.det, "slogdet": lambda x: torch.linalg.slogdet(x)[1], "solve": lambda x: torch.linalg.solve(x, torch.ones(4, 2)), "inv": torch.linalg.inv,
+                 "right": lambda x: torch.linalg.solve(x, torch.ones(2, 4), left=False), "lu_solve": lambda x: torch.linalg.lu_solve(*torch.linalg.lu_factor(x), torch.ones(4, 2))} # fmt: skip
+
+    class Matrix(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(3, 4, 4) + 3 * torch.eye(4))
+
+        def forward(self, x):
+            return functions[name](self.weight.mT * x if turned else self.weight * x)
+
+    trains(Matrix, torch.randn(4), steps=2, options={"fallback": False}, loss=lambda y: y.sum() * 1e-3)
+
+
 def test_autocast():
     class Half(nn.Module):
         def __init__(self):

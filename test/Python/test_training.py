@@ -349,6 +349,21 @@ def test_bf16_and_what_functions_of_torch_func_lack():
     assert weight.dtype.name == "bfloat16" and np.array_equal(weight.astype(np.float32), module.middle.weight.detach().float().numpy())
 
 
+def test_factors():
+    """PyTorch keeps factors for determinants of the transposed matrix where the matrix lies in a row."""
+
+    class Gaussian(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(5, 5) * 0.3 + 2 * torch.eye(5))
+
+        def forward(self, x):
+            return torch.linalg.solve(self.weight, x.mT).square().sum(0) + torch.linalg.slogdet(self.weight)[1] + torch.linalg.det(self.weight.mT) * 0.01
+
+    torch.manual_seed(1)
+    follows(Gaussian(), lambda p: torch.optim.SGD(p, lr=1e-2), nn.MSELoss(), lambda: (torch.randn(4, 5), torch.randn(4)), steps=5)
+
+
 def test_checkpoints_draw_once():
     """What a checkpoint computes again has the numbers of the first time: its gradient is that of the loss."""
     from torch.utils.checkpoint import checkpoint

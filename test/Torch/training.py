@@ -200,6 +200,16 @@ def rest():
          r(4, 3, 2), r(4, 3, 2), r(3), r(3), r(3).abs())  # fmt: skip
     call(lambda x, w, b, m, v: [y for i, y in enumerate(a._batch_norm_with_update_functional(x, w, b, m, v, 0.3, 1e-5)) if i != 3],
          r(4, 3, 2), r(3), r(3), r(3), r(3).abs())  # fmt: skip
+    l, factor = torch.linalg, torch.linalg.lu_factor
+    for shape in ((3, 3), (2, 4, 3), (2, 3, 5), (1, 1), (0, 3, 3)):
+        call(lambda x: [*l.lu(x), *torch.lu_unpack(*factor(x))], r(*shape))
+        add(lambda x: sum((i + 1) * part.square().sum() for i, part in enumerate(l.lu(x)[1:])), r(*shape))
+    for left in (True, False):
+        for adjoint in (True, False):
+            call(lambda x, y, o=dict(left=left, adjoint=adjoint): [l.lu_solve(*factor(x), y, **o)], r(2, 4, 4), r(3, 1, 4, 4))
+    add(lambda x, y: l.solve(x, y), r(2, 3, 3), r(2, 3, 2))
+    add(lambda x, y: l.lu_solve(*factor(x), y), r(2, 3, 3), r(2, 3, 2))
+    add(lambda x, y: torch.lu_solve(y, *factor(x)), r(3, 3), r(2, 3, 0))
     # Products by groups: of rows, of columns, and of terms, as the gradients of both; whole numbers are exact in bf16.
     whole = lambda *shape: torch.randint(-3, 4, shape).float()
     ends = torch.tensor([8, 8, 24], dtype=torch.int32)  # the second group is empty

@@ -24,27 +24,12 @@ Value isAny(PrimBuilder &b, Value flags) {
   return b.reduce(ReduceKind::Or, flags, llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(flags))));
 }
 
-/// Carries `inits` through at most `trips` (0-D i64) turns, as long as `goesOn` says so of them.
-ValueRange emitLoop(PrimBuilder &b, Value trips, ValueRange inits, llvm::function_ref<Value(ValueRange)> goesOn,
-                    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = prim::WhileOp::create(b, inits.getTypes(), trips, goesOn(inits), inits, ArrayRef<int64_t>{});
-  OpBuilder::InsertionGuard guard(b);
-  Block *block = b.createBlock(&loop.getBody());
-  Value step = block->addArgument(RankedTensorType::get({}, b.getI64Type()), b.getLoc());
-  for (Type carried : inits.getTypes())
-    block->addArgument(carried, b.getLoc());
-  SmallVector<Value> results = body(step, block->getArguments().drop_front());
-  results.insert(results.begin(), goesOn(results));
-  prim::YieldOp::create(b, results);
-  return loop.getResults();
-}
-
 //===--- common divisors ------------------------------------------------------------------------------------------===//
 
 /// By Euclid's algorithm, of absolute values: numbers of 64 bits take 91 steps at most.
 Value emitGcd(PrimBuilder &b, Value x, Value y) {
   auto isLeft = [&](ValueRange v) { return isAny(b, b.compare(CompareKind::NE, v[1], 0)); };
-  return emitLoop(b, b.scalar(b.getI64Type(), 100), {x, y}, isLeft, [&](Value, ValueRange v) -> SmallVector<Value> {
+  return emitTurns(b, b.scalar(b.getI64Type(), 100), {x, y}, isLeft, [&](Value, ValueRange v) -> SmallVector<Value> {
     Value isDone = b.compare(CompareKind::EQ, v[1], 0);
     Value rest = b.binary<RemOp>(v[0], b.select(isDone, b.splatLike(v[1], 1), v[1]));
     return {b.select(isDone, v[0], v[1]), b.select(isDone, v[1], rest)};
@@ -93,7 +78,7 @@ Value emitZeta(PrimBuilder &b, Value x, Value q) {
   // Left of 0 there are terms before these; places that give no number need none.
   Value isUsed = b.unary<NotOp>(b.binary<OrOp>(isPole, b.compare(CompareKind::LE, x, 1)));
   auto isBelow = [&](Value a) { return b.binary<AndOp>(isUsed, b.compare(CompareKind::LE, a, 0)); };
-  ValueRange begun = emitLoop(
+  ValueRange begun = emitTurns(
       b, b.scalar(b.getI64Type(), 1e6), {q, zero}, [&](ValueRange v) { return isAny(b, isBelow(v[0])); },
       [&](Value, ValueRange v) -> SmallVector<Value> {
         Value flag = isBelow(v[0]);
@@ -227,7 +212,7 @@ LogicalResult matrixExp(NodeContext &ctx) {
   Value most = b.convert(b.reduce(ReduceKind::Max, times, {0}), b.getI64Type());
   bool isWrong = false;
   auto always = [&](ValueRange) { return b.scalar(b.getI1Type(), 1); };
-  sum = emitLoop(b, most, {sum}, always, [&](Value step, ValueRange v) -> SmallVector<Value> {
+  sum = emitTurns(b, most, {sum}, always, [&](Value step, ValueRange v) -> SmallVector<Value> {
     FailureOr<Value> squared = multiply(v[0], v[0]);
     if (failed(squared)) {
       isWrong = true;

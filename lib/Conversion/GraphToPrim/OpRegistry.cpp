@@ -71,6 +71,7 @@ const OpRegistry &OpRegistry::get() {
     populateATenLinalg(aten);
     populateATenLoops(aten);
     populateATenLoss(aten);
+    populateATenLu(aten);
     populateATenMovement(aten);
     populateATenNorm(aten);
     populateATenOrder(aten);

@@ -103,6 +103,7 @@ void populateATenIndexing(OpRegistrar &onOp);
 void populateATenLinalg(OpRegistrar &onOp);
 void populateATenLoops(OpRegistrar &onOp);
 void populateATenLoss(OpRegistrar &onOp);
+void populateATenLu(OpRegistrar &onOp);
 void populateATenMovement(OpRegistrar &onOp);
 void populateATenNorm(OpRegistrar &onOp);
 void populateATenOrder(OpRegistrar &onOp);

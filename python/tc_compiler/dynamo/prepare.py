@@ -70,3 +70,32 @@ def join_attention(graph: fx.Graph) -> None:
             user.replace_all_uses_with(joined)
             graph.erase_node(user)
         graph.erase_node(node)
+
+
+# Determinants, with the numbers of LU factors and pivots among the results, which their gradients need.
+_FACTORED = {aten._linalg_det.default: (1, 2), aten._linalg_slogdet.default: (2, 3)}
+
+
+def split_factors(graph: fx.Graph) -> None:
+    """Writes LU factors that a gradient needs as those of torch.linalg.lu_factor: PyTorch takes them of the transposed matrix where the matrix lies in a
+    row (aten/src/ATen/native/BatchLinearAlgebra.cpp), which programs do not know."""
+    for node in list(graph.nodes):
+        wanted = _FACTORED.get(node.target, ())
+        users = [user for user in node.users if user.target is operator.getitem and user.args[1] in wanted]
+        matrix = node.args[0] if users else None
+        if matrix is None or matrix.meta["val"].is_complex():
+            continue
+        values = [node.meta["val"][i] for i in wanted]
+        with graph.inserting_before(node):
+            if matrix.meta["val"].is_contiguous():
+                turned = graph.call_function(aten.transpose.int, (matrix, -2, -1))
+                turned.meta = {**node.meta, "val": matrix.meta["val"].mT}
+                matrix = turned
+            factored = graph.call_function(aten.linalg_lu_factor_ex.default, (matrix,))
+            factored.meta = {**node.meta, "val": (*values, torch.empty_like(values[1][..., 0]))}
+            parts = [graph.call_function(operator.getitem, (factored, i)) for i in range(2)]
+            for part, value in zip(parts, values):
+                part.meta = {**node.meta, "val": value}
+        for user in users:
+            user.replace_all_uses_with(parts[wanted.index(user.args[1])])
+            graph.erase_node(user)

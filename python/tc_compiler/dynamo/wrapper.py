@@ -21,7 +21,7 @@ from .._tcrt import lib
 from . import program as programs
 from . import symbols
 from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager
-from .prepare import join_attention, split_dropout
+from .prepare import join_attention, split_dropout, split_factors
 from .segment import Refused, Segment, compile_program, fit
 
 log = logging.getLogger(__name__.rpartition(".")[0])
@@ -82,6 +82,7 @@ class Wrapper:
     def make(self) -> Callable[[list[Any]], tuple[Any, ...]]:
         split_dropout(self.graph)
         join_attention(self.graph)
+        split_factors(self.graph)
         self.graph.eliminate_dead_code()
         nodes = list(self.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]

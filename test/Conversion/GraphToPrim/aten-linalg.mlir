@@ -95,3 +95,31 @@ graph.func @factor(%y: tensor<4x4xf32> {graph.name = "y"}, %l: tensor<4xf32> {gr
   %x = graph.node "aten":"cholesky_solve.default" opset 1(%y, %l) {arg_names = ["self", "input2"]} : (tensor<4x4xf32>, tensor<4xf32>) -> !tc.unknown loc("factor")
   graph.yield %x : !tc.unknown
 }
+
+// -----
+
+// Factors that are given: the permutation is a loop over the pivots.
+// CHECK-LABEL: func.func @lu_solve
+// CHECK: prim.while
+// CHECK: prim.host_call "linalg_solve_triangular"
+// CHECK: prim.host_call "linalg_solve_triangular"
+graph.func @lu_solve(%a: tensor<2x4x4xf32> {graph.name = "a"}, %p: tensor<2x4xi32> {graph.name = "p"}, %y: tensor<4x3xf32> {graph.name = "y"}) -> tensor<2x4x3xf32> attributes {opsets = {aten = 10 : i64}} {
+  %x = graph.node "aten":"linalg_lu_solve.default" opset 10(%a, %p, %y) {arg_names = ["LU", "pivots", "B"]} : (tensor<2x4x4xf32>, tensor<2x4xi32>, tensor<4x3xf32>) -> tensor<2x4x3xf32>
+  graph.yield %x : tensor<2x4x3xf32>
+}
+
+// -----
+
+// ERROR: _linalg_det.default (opset 10) with its factors as results is not supported; call torch.linalg.lu_factor
+graph.func @factors_of_det(%a: tensor<4x4xf32> {graph.name = "a"}) -> tensor<4x4xf32> attributes {opsets = {aten = 10 : i64}} {
+  %x:3 = graph.node "aten":"_linalg_det.default" opset 10(%a) {arg_names = ["A"]} : (tensor<4x4xf32>) -> (tensor<f32>, tensor<4x4xf32>, tensor<4xi32>)
+  graph.yield %x#1 : tensor<4x4xf32>
+}
+
+// -----
+
+// ERROR: lu_unpack.default (opset 10): takes as many vectors of pivots, of integers, as factors, but got tensor<4xf32>
+graph.func @pivots(%a: tensor<4x4xf32> {graph.name = "a"}, %p: tensor<4xf32> {graph.name = "p"}) -> tensor<4x4xf32> attributes {opsets = {aten = 10 : i64}} {
+  %x:3 = graph.node "aten":"lu_unpack.default" opset 10(%a, %p) {arg_names = ["LU_data", "LU_pivots"]} : (tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>)
+  graph.yield %x#1 : tensor<4x4xf32>
+}
