@@ -453,7 +453,10 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
     # torch.export infers which sizes serve, such as those up to a table's.
     sizes = {name: {dim: torch.export.Dim.AUTO for dim in opened.get(name, {})} or None for name in names}
     with torch.no_grad():
-        program = torch.export.export(holder, tuple(arguments.values()), strict=False, dynamic_shapes=sizes if opened else None)
+        try:
+            program = torch.export.export(holder, tuple(arguments.values()), strict=False, dynamic_shapes=sizes if opened else None)
+        except (torch._subclasses.fake_tensor.DataDependentOutputException, torch._subclasses.fake_tensor.DynamicOutputShapeException) as error:
+            raise InvalidError(f"{error.func} takes numbers or sizes from a tensor's elements, which a compiled step cannot do; write it with other operators") from error
     own = program.graph_signature.inputs_to_buffers
     writes = [n for n in program.graph.nodes if n.target is torch.ops.aten.copy_.default and n.args[0].name in own]
     _check_memory(states, {own[n.args[0].name] for n in writes if _copied(n.args[1]) is not n.args[0]})
@@ -515,6 +518,9 @@ def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, examp
                                    f"{', which does not' if isinstance(found, torch.Tensor) and not found.requires_grad else ''}") # fmt: skip
             # None of those that the loss does not depend on, which optimisers leave as they are.
             gradients = dict(zip(trained, torch.autograd.grad(found, list(at.values()), torch.ones_like(found), allow_unused=True)))
+        for name, gradient in gradients.items():
+            if gradient is not None and gradient.layout != torch.strided:
+                raise InvalidError(f'the gradient of "{name}" is sparse, which a compiled step does not have; make its embedding with sparse=False')
         new = {**{name: at[name].detach() for name in trained}, **{name: now[name].clone() for name in moments}}
         for name in trained:
             new[name].grad = gradients[name]

@@ -399,6 +399,12 @@ def test_refusals():
     for loss, what in ((nn.CrossEntropyLoss(reduction="none"), r"is float32 \[16\]"), (lambda y, t: y.sum().detach(), r"is float32 \[\], which does not"), (lambda y, t: None, "is a NoneType")):
         with pytest.raises(tc.InvalidError, match="the loss must be a tensor with one element .*" + what):
             tc.compile_training(convolutions(), loss, OPTIMIZERS["sgd"], (x, target))
+    for make in (nn.Embedding, nn.EmbeddingBag):
+        with pytest.raises(tc.InvalidError, match='the gradient of "weight" is sparse, which a compiled step does not have'):
+            tc.compile_training(make(9, 4, sparse=True), lambda y: y.sum(), OPTIMIZERS["sgd"], (torch.randint(0, 9, (5, 3)), ()))
+    lengths = torch.tensor([9, 8, 7])
+    with pytest.raises(tc.InvalidError, match="aten._ctc_loss.Tensor takes numbers or sizes from a tensor's elements, which a compiled step cannot do"):
+        tc.compile_training(nn.Linear(6, 5), lambda y, t, n: nn.functional.ctc_loss(y.log_softmax(-1), t, n, n - 6), OPTIMIZERS["sgd"], (torch.randn(9, 3, 6), (torch.randint(1, 5, (3, 4)), lengths)))
     module = convolutions()
     module.register_buffer("part", module[1].running_mean[2:])
     with pytest.raises(tc.InvalidError, match='"1.running_mean", which a step changes, and "part" share memory'):

@@ -210,6 +210,10 @@ def rest():
     add(lambda x, y: l.solve(x, y), r(2, 3, 3), r(2, 3, 2))
     add(lambda x, y: l.lu_solve(*factor(x), y), r(2, 3, 3), r(2, 3, 2))
     add(lambda x, y: torch.lu_solve(y, *factor(x)), r(3, 3), r(2, 3, 0))
+    numbers = torch.tensor([0.0, -0.0, -2.0, float("nan"), float("inf"), 0.3, 1.0, 4.5, 7.0])
+    call(lambda x: [torch.special.entr(x), torch.special.entr(x[:0])], numbers)
+    call(lambda x: [torch.mvlgamma(x + 2, p) for p in (1, 3, 4)], r(2, 3).abs())
+    add(lambda x: torch.special.entr(x) + torch.mvlgamma(x + 2, 3), r(2, 3).abs())
     # Products by groups: of rows, of columns, and of terms, as the gradients of both; whole numbers are exact in bf16.
     whole = lambda *shape: torch.randint(-3, 4, shape).float()
     ends = torch.tensor([8, 8, 24], dtype=torch.int32)  # the second group is empty

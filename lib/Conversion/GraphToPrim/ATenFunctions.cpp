@@ -410,6 +410,30 @@ LogicalResult nanToNum(NodeContext &ctx) {
 }
 
 /// log(x / (1 - x)), x kept `eps` away from 0 and 1.
+/// -x log(x); 0 at 0 and minus infinity below.
+Value entropy(PrimBuilder &b, Value x) {
+  Value y = b.unary<NegOp>(b.mul(x, b.unary<LogOp>(x)));
+  y = b.select(b.compare(CompareKind::EQ, x, 0), b.splatLike(x, 0), y);
+  return b.select(b.compare(CompareKind::LT, x, 0), b.splatLike(x, -INFINITY), y);
+}
+
+/// The logarithm of the gamma function of p variables: a sum of log gamma at p places.
+LogicalResult logGammaOfMany(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.floats("self", /*orIntegers=*/true);
+  if (failed(self))
+    return failure();
+  const int64_t p = c.integer("p", 1);
+  constexpr int64_t kMost = 1024; // terms that are written out
+  if (p < 1 || p > kMost)
+    return ctx.invalid("p is " + Twine(p) + "; it lies in [1, " + Twine(kMost) + "]");
+  Value x = b.convert(*self, b.getF64Type()), sum = b.splatLike(x, 0.25 * double(p * (p - 1)) * std::log(M_PI));
+  for (int64_t i = 0; i < p; ++i)
+    sum = b.add(sum, logGamma(b, b.binary<SubOp>(x, 0.5 * double(i))));
+  return c.rounded(sum, b.elementOf(*self));
+}
+
 LogicalResult logit(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
@@ -716,6 +740,8 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"special_ndtr.default"}, function(normalCdf));
   on({"sinc.default", "special_sinc.default"}, function(sinc));
   on({"lgamma.default", "special_gammaln.default"}, function(inDouble<logGamma>));
+  on({"mvlgamma.default", "special_multigammaln.default"}, logGammaOfMany);
+  on({"special_entr.default"}, function(entropy));
   on({"digamma.default", "special_digamma.default", "special_psi.default"}, function(inDouble<digamma>));
   on({"erfinv.default", "special_erfinv.default"}, function(inDouble<inverseErf>));
   on({"i0.default", "special_i0.default", "special_modified_bessel_i0.default"}, function(inDouble<bessel<0, false>>));
