@@ -210,6 +210,12 @@ def rest():
     add(lambda x, y: l.solve(x, y), r(2, 3, 3), r(2, 3, 2))
     add(lambda x, y: l.lu_solve(*factor(x), y), r(2, 3, 3), r(2, 3, 2))
     add(lambda x, y: torch.lu_solve(y, *factor(x)), r(3, 3), r(2, 3, 0))
+    for m, n, k in ((4, 4, 4), (5, 3, 2), (3, 3, 0), (1, 1, 1)):
+        add(l.householder_product, r(2, m, n), r(2, k))
+    call(lambda x, t: [l.householder_product(x, t)], r(0, 3, 2), r(0, 2))
+    for left in (True, False):
+        for transpose in (True, False):
+            call(lambda x, t, y, o=(left, transpose): [torch.ormqr(x, t, y if o[0] else y.mT, *o)], r(2, 4, 3), r(2, 3), r(2, 4, 5))
     numbers = torch.tensor([0.0, -0.0, -2.0, float("nan"), float("inf"), 0.3, 1.0, 4.5, 7.0])
     call(lambda x: [torch.special.entr(x), torch.special.entr(x[:0])], numbers)
     call(lambda x: [torch.mvlgamma(x + 2, p) for p in (1, 3, 4)], r(2, 3).abs())

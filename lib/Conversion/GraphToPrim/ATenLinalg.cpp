@@ -113,7 +113,7 @@ LogicalResult choleskyInverse(NodeContext &ctx) {
   return failed(x) ? failure() : ctx.result(spreadOuter(ctx.b, *x, m->outer));
 }
 
-//===--- QR, eigenvalues, singular values -------------------------------------------------------------------------===//
+//===--- QR -------------------------------------------------------------------------------------------------------===//
 
 LogicalResult emitQr(NodeContext &ctx, const Matrices &m, bool isComplete, bool hasQ) {
   PrimBuilder &b = ctx.b;
@@ -147,6 +147,75 @@ LogicalResult oldQr(NodeContext &ctx) {
   FailureOr<Matrices> m = readMatrices(c, "self");
   return failed(m) ? failure() : emitQr(ctx, *m, !c.flag("some", true), /*hasQ=*/true);
 }
+
+//===--- reflections ----------------------------------------------------------------------------------------------===//
+
+/// Q c, or (`isTurned`) Q' c, of Q = H0 H1 .., in f32 or wider; Hi = 1 - tau[i] v v', where v is 0 before row i, 1
+/// there, and column i of `a` below. a [B, M, N], tau [B, K], c [B, M, R].
+Value emitReflections(PrimBuilder &b, Value a, Value tau, Value c, bool isTurned) {
+  const Type i64 = b.getI64Type();
+  const Sizes all = getSizes(c), column{all[0], all[1]};
+  Value count = b.sizeValue(getSizes(tau)[1]);
+  auto always = [&](ValueRange) { return b.scalar(b.getI1Type(), 1); };
+  return emitTurns(b, count, c, always, [&](Value step, ValueRange v) -> SmallVector<Value> {
+    Value i = isTurned ? step : b.binary<SubOp>(b.sub(count, step), 1); // what is next to c comes first
+    Value row = b.iota(i64, column, 1), at = b.broadcastTo(i, column), given = GatherOp::create(b, a, i, 2);
+    Value direction = b.select(b.compare(CompareKind::GT, row, at), given,
+                               b.convert(b.compare(CompareKind::EQ, row, at), b.elementOf(a)));
+    Value scaled = b.mul(direction, b.broadcastInDims(GatherOp::create(b, tau, i, 1), column, {0}));
+    Value along = DotGeneralOp::create(b, direction, v[0], ArrayRef<int64_t>{0}, ArrayRef<int64_t>{0},
+                                       ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1}); // [B, R]
+    return {b.sub(v[0], b.mul(b.broadcastInDims(scaled, all, {0, 1}), b.broadcastInDims(along, all, {0, 2})))};
+  })[0];
+}
+
+/// Factors tau [.., K] of reflections, as many vectors as there are matrices: [B, K].
+FailureOr<Value> readTau(Call &c, StringRef name, const Matrices &m) {
+  FailureOr<Value> tau = c.required(name);
+  if (failed(tau))
+    return failure();
+  if (c.b.rankOf(*tau) != int64_t(m.outer.size()) + 1 || c.b.elementOf(*tau) != typeOf(c.b, m))
+    return LogicalResult(
+        c.ctx.invalid("takes a vector of factors for each matrix, of its type, but got " + describe(*tau)));
+  Sizes sizes(m.outer);
+  sizes.push_back(getSizes(*tau).back());
+  if (failed(c.ctx.require(CompareKind::LE, sizes.back(), m.columns, "as many factors as columns at most")))
+    return failure();
+  FailureOr<Value> fitting = c.ctx.castSizes(*tau, sizes);
+  return failed(fitting) ? fitting : FailureOr<Value>(c.b.reshape(*fitting, {batchOf(m), sizes.back()}));
+}
+
+/// linalg_householder_product: the first columns of Q.
+LogicalResult householderProduct(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Matrices> m = readMatrices(c, "input");
+  FailureOr<Value> tau = failed(m) ? FailureOr<Value>(failure()) : readTau(c, "tau", *m);
+  if (failed(tau))
+    return failure();
+  Value unit = unitMatrices(ctx.b, typeOf(ctx.b, *m), getSizes(m->all));
+  return ctx.result(spreadOuter(ctx.b, emitReflections(ctx.b, m->all, *tau, unit, /*isTurned=*/false), m->outer));
+}
+
+/// ormqr: Q or its transpose times a matrix, or a matrix times those.
+LogicalResult multiplyByReflections(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Matrices> m = readMatrices(c, "self"), other = failed(m) ? m : readMatrices(c, "input3");
+  FailureOr<Value> tau = failed(other) ? FailureOr<Value>(failure()) : readTau(c, "input2", *m);
+  if (failed(tau))
+    return failure();
+  const bool isLeft = c.flag("left", true), isTurned = c.flag("transpose") == isLeft; // c Q is (Q' c')'
+  Value right = isLeft ? other->all : turn(ctx.b, other->all);
+  Sizes sizes = getSizes(right);
+  sizes[0] = batchOf(*m);
+  sizes[1] = m->rows;
+  FailureOr<Value> fitting = ctx.castSizes(right, sizes);
+  if (failed(fitting))
+    return failure();
+  Value y = emitReflections(ctx.b, m->all, *tau, *fitting, isTurned);
+  return ctx.result(spreadOuter(ctx.b, isLeft ? y : turn(ctx.b, y), m->outer));
+}
+
+//===--- eigenvalues, singular values -----------------------------------------------------------------------------===//
 
 struct Eigen {
   Value values, vectors;
@@ -607,6 +676,8 @@ void tc::populateATenLinalg(OpRegistrar &onOp) {
   on("linalg_cholesky_ex.default", cholesky(/*isChecked=*/false));
   on("cholesky_solve.default", choleskySolve, 2);
   on("cholesky_inverse.default", choleskyInverse);
+  on("linalg_householder_product.default", householderProduct, 2);
+  on("ormqr.default", multiplyByReflections, 3);
   on("linalg_qr.default", qr);
   on("qr.default", oldQr);
   on("linalg_eigh.default", eigh("self", /*hasVectors=*/true));

@@ -123,3 +123,11 @@ graph.func @pivots(%a: tensor<4x4xf32> {graph.name = "a"}, %p: tensor<4xf32> {gr
   %x:3 = graph.node "aten":"lu_unpack.default" opset 10(%a, %p) {arg_names = ["LU_data", "LU_pivots"]} : (tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>)
   graph.yield %x#1 : tensor<4x4xf32>
 }
+
+// -----
+
+// ERROR: linalg_householder_product.default (opset 10): takes a vector of factors for each matrix, of its type, but got tensor<2x3xf32>
+graph.func @factors_of_reflections(%a: tensor<4x3xf32> {graph.name = "a"}, %t: tensor<2x3xf32> {graph.name = "t"}) -> tensor<4x3xf32> attributes {opsets = {aten = 10 : i64}} {
+  %x = graph.node "aten":"linalg_householder_product.default" opset 10(%a, %t) {arg_names = ["input", "tau"]} : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  graph.yield %x : tensor<4x3xf32>
+}
