@@ -156,6 +156,15 @@ def test_gradients_through_factors(name, turned):
     trains(Matrix, torch.randn(4), steps=2, options={"fallback": False}, loss=lambda y: y.sum() * 1e-3)
 
 
+def test_gradients_of_determinants_without_elements():
+    for shape in ((0, 0), (2, 0, 0), (0, 3, 3)):
+        x = torch.ones(shape, requires_grad=True)
+        for function in (torch.linalg.det, lambda x: torch.linalg.slogdet(x)[1], torch.logdet):
+            results = [torch.compile(function, backend="tc")(x), function(x)]
+            same(*results)
+            same(*(torch.autograd.grad(y.sum(), x, allow_unused=True) for y in results))
+
+
 def test_autocast():
     class Half(nn.Module):
         def __init__(self):

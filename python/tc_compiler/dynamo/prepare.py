@@ -92,7 +92,7 @@ def split_factors(graph: fx.Graph) -> None:
                 turned.meta = {**node.meta, "val": matrix.meta["val"].mT}
                 matrix = turned
             factored = graph.call_function(aten.linalg_lu_factor_ex.default, (matrix,))
-            factored.meta = {**node.meta, "val": (*values, torch.empty_like(values[1][..., 0]))}
+            factored.meta = {**node.meta, "val": (*values, values[1].new_empty(values[1].shape[:-1]))}
             parts = [graph.call_function(operator.getitem, (factored, i)) for i in range(2)]
             for part, value in zip(parts, values):
                 part.meta = {**node.meta, "val": value}
