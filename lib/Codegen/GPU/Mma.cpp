@@ -469,7 +469,12 @@ public:
       params.splits /= 2;
       return params.splits >= 1;
     });
-    add([](auto &params) { return std::exchange(params.lhsLaunch, false); });
+    add([&](auto &params) {
+      // What is packed, or written, may be so only for an image with pixels of whole 16 bytes.
+      params.packsRhs = params.packsRhs && given.packing;
+      params.rhsLaunch = params.rhsLaunch && given.writtenRhs;
+      return std::exchange(params.lhsLaunch, false);
+    });
     add([](auto &params) { return std::exchange(params.rhsLaunch, false); });
     add([](auto &params) { return --params.stages >= 2; });
     add([](auto &params) { return params.group *= 2, true; });
@@ -498,7 +503,7 @@ private:
   static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
   // That measuring alone takes.
   static constexpr Shape kMoreNarrow[] = {{256, 128, 4, 4, 3}, {32, 128, 2, 4, 5}, {32, 64, 2, 2, 6}};
-  static constexpr Shape kMoreExact[] = {{32, 64, 2, 2, 4}, {16, 32, 1, 2, 8}, {16, 128, 1, 4, 4}};
+  static constexpr Shape kMoreExact[] = {{32, 64, 2, 2, 4}};
   // Other tiles than the cost model's first that are measured; the least steps of K of a part.
   static constexpr size_t kOtherTiles = 3;
   static constexpr double kLeastPart = 128;

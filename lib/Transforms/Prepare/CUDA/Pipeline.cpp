@@ -14,6 +14,8 @@ using namespace mlir;
 void tc::prepare::buildPrepareCudaPipeline(OpPassManager &functions) {
   functions.addPass(createSortScattersPass());
   // Several scatters by the same indices share an order.
+  functions.addPass(createTurnPairReductionsPass());
+  functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
 }
 

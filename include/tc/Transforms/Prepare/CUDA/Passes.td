@@ -14,4 +14,9 @@ def SortScattersPass : Pass<"tc-sort-scatters", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def TurnPairReductionsPass : Pass<"tc-turn-pair-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Reductions along rows, for each pair of rows of two tensors, with one of these turned";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 #endif // TC_TRANSFORMS_PREPARE_CUDA_PASSES
