@@ -41,7 +41,7 @@ constexpr int64_t kMostColumns = 256;
 // Registers of a thread for scores, weights and results.
 constexpr int64_t kMostRegisters = 176;
 // Registers of a processor; what a thread has beside those.
-constexpr int64_t kRegisters = 65536, kOtherRegisters = 44;
+constexpr int64_t kOtherRegisters = 44;
 // The time of warpgroups that take turns, of that of two blocks of a processor.
 constexpr double kProducersTime = 0.85;
 

@@ -15,6 +15,8 @@ using namespace tc::codegen;
 
 /// Neighbouring elements that a thread computes at once, where rows are multiples of so many.
 inline constexpr int64_t kLanes = 4;
+/// Registers of a processor.
+inline constexpr int64_t kRegisters = 65536;
 
 /// threadIdx.x as i64.
 mlir::Value threadIndex(Emitter &e);

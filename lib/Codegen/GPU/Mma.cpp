@@ -42,7 +42,7 @@ constexpr int64_t kLeastChannels = 8;
 // A pixel of an image that a launch writes is at most so many times its channels.
 constexpr int64_t kMostPadding = 4;
 // Registers of a processor, and of a thread beside its sums; shared memory that a block takes beside its own.
-constexpr int64_t kRegisters = 65536, kOtherRegisters = 80, kReservedBytes = 1024;
+constexpr int64_t kOtherRegisters = 80, kReservedBytes = 1024;
 // Times in products of 16 bits, fitted to products of 1576 to 4096 rows on an H200: to write a result, to wait for a
 // slice, for a tile's first slices, to launch the kernel that adds up, or that writes tensor maps. Blocks of a
 // processor that hide each other's waits.

@@ -17,8 +17,16 @@ namespace {
 
 constexpr int64_t kSteps = kLineBytes / kFragmentBytes; // of a slice
 constexpr int64_t kConsumersMeet = 1;                   // the barrier
-// Registers of a thread of 384, of which a processor has room for 168 each.
-constexpr int64_t kConsumerRegisters = 232, kProducerRegisters = 40;
+// Registers of a thread of the warpgroup that copies.
+constexpr int64_t kProducerRegisters = 40;
+
+/// Registers of each of so many threads that multiply beside that warpgroup. More than there are would be waited for
+/// without end.
+int64_t countConsumerRegisters(int64_t threads) {
+  constexpr int64_t kMost = 232, kUnit = 8;
+  return std::min(kMost, (kRegisters - kProducerRegisters * kGroupThreads) / threads / kUnit * kUnit);
+}
+
 // What TF32 keeps of f32, and half of its last place.
 constexpr uint32_t kHighBits = 0xffffe000, kHalf = 0x1000;
 
@@ -180,7 +188,7 @@ void BlockCode::emitRoles() {
   ifElse(
       e, w.less(thread, w.constant(threads)),
       [&] {
-        setRegisters(e, kConsumerRegisters, /*more=*/true);
+        setRegisters(e, countConsumerRegisters(threads), /*more=*/true);
         const SmallVector<Value> sums = multiplySlices(ring);
         meet(); // all slices have been read
         finish(sums);
