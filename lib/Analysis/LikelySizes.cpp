@@ -73,6 +73,10 @@ int64_t tc::getLikelySize(AffineExpr size, Operation *scope, int64_t usual) {
   return getLikelySize(size, symbolsAround(scope), usual);
 }
 
+int64_t tc::getLargestSize(AffineExpr size, Operation *scope) {
+  return prim::getSizeBounds(size, symbolsAround(scope)).second;
+}
+
 int64_t tc::evaluateLikely(AffineExpr expr, Operation *scope, int64_t usual) {
   const ArrayAttr symbols = symbolsAround(scope);
   return prim::evaluate(expr, [&](AffineExpr symbol) { return getLikelySize(symbol, symbols, usual); });

@@ -53,6 +53,8 @@ inline int64_t imageSideOf(int64_t channels) { return std::min(kImageSide, kImag
 int64_t getLikelySize(mlir::AffineExpr size, mlir::ArrayAttr symbols, int64_t usual = usual::kExtent);
 /// The same in the function around `scope`.
 int64_t getLikelySize(mlir::AffineExpr size, mlir::Operation *scope, int64_t usual = usual::kExtent);
+/// The largest value that `size` may have in the function around `scope`; INT64_MAX: it has no bound.
+int64_t getLargestSize(mlir::AffineExpr size, mlir::Operation *scope);
 /// The likely value of `expr`, any expression, where each symbol has its likely one.
 int64_t evaluateLikely(mlir::AffineExpr expr, mlir::Operation *scope, int64_t usual);
 /// The product of the likely sizes; 1 for none.

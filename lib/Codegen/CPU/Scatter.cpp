@@ -68,14 +68,6 @@ class Task {
 public:
   Task(Emitter &e, const Problem &p, int64_t block) : e(e), p(p), block(block), b(e.builder()) {
     sizes = prim::getSizes(p.source);
-    // Equal addresses: the source is here already.
-    if (auto argument = dyn_cast<BlockArgument>(p.source)) {
-      auto address = [&](Value pointer) -> Value {
-        return LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), pointer);
-      };
-      elsewhere = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ne, address(e.input(argument.getArgNumber())),
-                                        address(e.output(0)));
-    }
   }
 
   void run(Index task) {
@@ -86,13 +78,6 @@ public:
   }
 
 private:
-  void copy(llvm::function_ref<void()> emitCopy) {
-    if (elsewhere)
-      e.ifThen(elsewhere, emitCopy);
-    else
-      emitCopy();
-  }
-
   void copyElement(ArrayRef<Index> at) { e.store(e.emit(p.source, at), e.output(0), p.element(), sizes, at); }
 
   /// out[offset] = or combine= the update at `from`.
@@ -112,7 +97,7 @@ private:
     const Lines &lines = *p.lines;
     SmallVector<AffineExpr> of = prim::getSizes(p.indices);
     size_t axis = lines.outer.size();
-    copy([&] {
+    copyUnlessInPlace(e, p.source, [&] {
       lines.forEachOfTask(e, task, block, /*lanes=*/true, /*vectors=*/1, [&](ArrayRef<LinePosition> one) {
         const LinePosition &line = one.front();
         if (lines.inner.empty())
@@ -162,7 +147,7 @@ private:
     auto columnsOf = [&](const Index &column) {
       return p.slice.empty() ? SmallVector<Index>{} : e.delinearize(column, p.slice);
     };
-    copy([&] {
+    copyUnlessInPlace(e, p.source, [&] {
       SmallVector<AffineExpr> whole{prim::product(context, sizes)};
       if (!wide) { // one task: everything
         e.laneLoop(e.size(whole[0]), prim::getConstantSize(whole[0]),
@@ -201,7 +186,6 @@ private:
   int64_t block;
   OpBuilder &b;
   SmallVector<AffineExpr> sizes;
-  Value elsewhere;
 };
 
 class ScatterGenerator final : public GeneratorFor<Schedule, Problem> {
@@ -220,9 +204,7 @@ public:
     int64_t block = schedule.getBlock();
     Launch launch;
     launch.tasks = p.lines ? p.lines->tasks(block) : prim::simplifySize(p.columns().ceilDiv(block));
-    // In place where the source is read for nothing else.
-    if (auto argument = dyn_cast<BlockArgument>(p.source); argument && argument.hasOneUse())
-      launch.inPlace = {int64_t(argument.getArgNumber()), 0};
+    allowInPlace(launch, p.source);
     return {launch};
   }
 

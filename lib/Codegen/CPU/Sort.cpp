@@ -57,11 +57,7 @@ struct Problem {
   /// Whether rows are one key each.
   bool isSingle() const { return prim::getConstantSize(keys) == 1 && hasOrderedKey(element()); }
   /// Whether a key and a row's number are too many bits for one i64.
-  bool needsSplitKeys() const {
-    auto symbols = function()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
-    int64_t most = prim::getSizeBounds(rows, symbols ? symbols : ArrayAttr::get(op->getContext(), {})).second;
-    return orderedKeyBits(element()) == 64 || most > INT32_MAX;
-  }
+  bool needsSplitKeys() const { return orderedKeyBits(element()) == 64 || getLargestSize(rows, op) > INT32_MAX; }
   KeySort keySort(Schedule schedule) const {
     return {element(), op.getDescending(), rows, count, schedule.getSplitKeys() != 0};
   }

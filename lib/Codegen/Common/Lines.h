@@ -12,6 +12,9 @@
 
 #include "Common/Generators.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 namespace tc::codegen {
 
 /// A line, or one for each lane.
@@ -66,6 +69,26 @@ struct Lines {
         from);
   }
 };
+
+/// Emits what copies `source` to the kernel's first output, where that does not stand in the source's memory.
+inline void copyUnlessInPlace(Emitter &e, mlir::Value source, llvm::function_ref<void()> copy) {
+  auto argument = mlir::dyn_cast<mlir::BlockArgument>(source);
+  if (!argument)
+    return copy();
+  mlir::OpBuilder &b = e.builder();
+  auto address = [&](mlir::Value pointer) -> mlir::Value {
+    return mlir::LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), pointer);
+  };
+  e.ifThen(mlir::arith::CmpIOp::create(b, e.loc(), mlir::arith::CmpIPredicate::ne,
+                                       address(e.input(argument.getArgNumber())), address(e.output(0))),
+           copy);
+}
+
+/// Lets the launch's first output stand in the memory of `source`, where that is read for nothing else.
+inline void allowInPlace(Launch &launch, mlir::Value source) {
+  if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(source); argument && argument.hasOneUse())
+    launch.inPlace = {int64_t(argument.getArgNumber()), 0};
+}
 
 } // namespace tc::codegen
 

@@ -22,7 +22,6 @@
 #include "GPU/Gpu.h"
 #include "tc/Analysis/LikelySizes.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -70,7 +69,7 @@ public:
     const Value size = e.divUnsigned(e.add(cells, e.i64(ranges - 1)), e.i64(ranges));
     const Value first = e.min(e.mul(range.base, size), cells), end = e.min(e.add(first, size), cells);
     const SmallVector<AffineExpr> slices{p.cells, p.columns};
-    unlessInPlace([&] {
+    copyUnlessInPlace(e, p.source, [&] {
       e.loop(e.add(e.mul(first, columns), thread), e.mul(end, columns), threads, [&](Index linear) {
         const SmallVector<Index> at = e.delinearize(linear, slices);
         const SmallVector<Index> to = placeOf({e.constant(0), at[1]}, at[0]);
@@ -151,7 +150,7 @@ public:
 
   void emit(ArrayRef<Index> at) {
     const Index &group = p.lines ? at[1] : at[0];
-    unlessInPlace([&] {
+    copyUnlessInPlace(e, p.source, [&] {
       e.loop(group.base, e.size(p.cells), groups, [&](Index cell) {
         const SmallVector<Index> to = placeOf(at, cell);
         e.store(e.emit(p.source, to), e.output(0), p.element(), sizes, to);
@@ -168,26 +167,13 @@ private:
   }
   Value both(Value x, Value y) const { return arith::AndIOp::create(b, e.loc(), x, y); }
 
-  /// Copies the source, where the result does not stand in its memory.
-  void unlessInPlace(llvm::function_ref<void()> copy) {
-    auto argument = dyn_cast<BlockArgument>(p.source);
-    if (!argument)
-      return copy();
-    auto address = [&](Value pointer) -> Value {
-      return LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), pointer);
-    };
-    e.ifThen(compare(arith::CmpIPredicate::ne, address(e.input(argument.getArgNumber())), address(e.output(0))), copy);
-  }
-
   /// The update that stands at `place` of the order.
   Index updateAt(Value place) { return e.uniform(e.emit(p.order, {e.uniform(place)})); }
 
   /// The first place in the order whose update names no slice before `cell`.
   Value firstUpdateOf(Value cell) {
-    auto symbols = p.op->getParentOfType<func::FuncOp>()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
     const AffineExpr updates = prim::product(b.getContext(), tuples());
-    const int64_t most = prim::getSizeBounds(updates, symbols ? symbols : ArrayAttr::get(b.getContext(), {})).second;
-    const int64_t bits = int64_t(llvm::Log2_64(uint64_t(std::max<int64_t>(most, 1)))) + 1;
+    const int64_t bits = int64_t(llvm::Log2_64(uint64_t(std::max<int64_t>(getLargestSize(updates, p.op), 1)))) + 1;
     const Value count = e.size(updates), one = e.i64(1);
     auto search = [&]() -> Value {
       return e.loop(e.i64(0), e.i64(bits), 1, {e.i64(0), e.i64(int64_t(1) << (bits - 1))}, [&](Index, ValueRange now) {
@@ -438,9 +424,7 @@ public:
                                    : getAffineConstantExpr(s.getRanges(), s.getContext());
       launch.device = deviceAttr(s.getContext(), s.getBlock());
     }
-    // In place where the source is read for nothing else.
-    if (auto argument = dyn_cast<BlockArgument>(p.source); argument && argument.hasOneUse())
-      launch.inPlace = {int64_t(argument.getArgNumber()), 0};
+    allowInPlace(launch, p.source);
     return {launch};
   }
 

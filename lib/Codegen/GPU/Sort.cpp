@@ -66,7 +66,7 @@ public:
 
   FailureOr<SortSchedule> decide(const RegionProblem &region, const SortProblem &p) const override {
     SortSchedule::Params params;
-    const int64_t most = mostRows(p);
+    const int64_t most = getLargestSize(p.rows, p.op);
     if (!p.isSingle() || most > INT32_MAX)
       return params.get(region.getContext());
     const int64_t largest = kMostBytes * 8 / p.wordBits(), whole = powerOfTwoFrom(most);
@@ -145,11 +145,6 @@ public:
 
 private:
   static constexpr int64_t kMostThreads = 1024;
-
-  static int64_t mostRows(const SortProblem &p) {
-    auto symbols = p.op->getParentOfType<func::FuncOp>()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
-    return prim::getSizeBounds(p.rows, symbols ? symbols : ArrayAttr::get(p.op->getContext(), {})).second;
-  }
 
   /// A team for so many words, and blocks of one or more teams.
   static void setTeam(SortSchedule::Params &params, int64_t words) {

@@ -641,8 +641,12 @@ LogicalResult weightNorm(NodeContext &ctx) {
 /// The gradient of bags, which g is that of, with respect to `x`; `tensors` lacks the offsets, of which those of
 /// PyTorch may have a last one that begins no bag.
 FailureOr<SmallVector<Value>> differentiateBags(NodeContext &ctx, Value g, ArrayRef<TensorArgument> tensors,
-                                                Value offsets, const NamedAttrList &attributes, Value x) {
+                                                Value offsets, Value x) {
   PrimBuilder &b = ctx.b;
+  NamedAttrList attributes;
+  for (StringRef name : {"mode", "padding_idx"})
+    if (Attribute value = ctx.attr(name))
+      attributes.set(name, value);
   if (getSizes(offsets)[0] != getSizes(g)[0])
     offsets = b.sliceDim(offsets, 0, b.size(0), getSizes(g)[0]);
   SmallVector<TensorArgument> all(tensors);
@@ -667,12 +671,12 @@ LogicalResult embeddingBag(NodeContext &ctx) {
     return ctx.invalid("takes a matrix of gradients, but got " + describe(*g));
   const Sizes sizes{*rows, getSizes(*g)[1]};
   const int64_t mode = c.integer("mode", 0);
-  NamedAttrList attributes;
   if (mode == 2) { // bags that are empty have -1
     FailureOr<Value> at = ctx.castSizes(b.convert(*largest, b.getI64Type()), getSizes(*g));
     if (failed(at))
       return failure();
     Value isEmpty = b.compare(CompareKind::LT, *at, 0);
+    NamedAttrList attributes;
     attributes.set("dim", b.getI64IntegerAttr(0));
     FailureOr<SmallVector<Value>> y = callATen(ctx, "scatter_add.default",
                                                {{"self", b.splat(b.elementOf(*g), sizes, 0)},
@@ -682,12 +686,9 @@ LogicalResult embeddingBag(NodeContext &ctx) {
     return failed(y) ? failure() : ctx.result((*y)[0]);
   }
   Value table = b.convert(b.iota(b.getI64Type(), sizes, 0), b.elementOf(*g)); // no constant: those would be folded
-  for (StringRef name : {"mode", "padding_idx"})
-    if (Attribute value = ctx.attr(name))
-      attributes.set(name, value);
   FailureOr<SmallVector<Value>> gradient = differentiateBags(
       ctx, *g, {{"weight", table}, {"indices", *indices}, {"per_sample_weights", c.tensor("per_sample_weights")}},
-      *offsets, attributes, table);
+      *offsets, table);
   return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
 }
 
@@ -703,13 +704,8 @@ LogicalResult bagWeights(NodeContext &ctx) {
     return ctx.invalid("takes a matrix of gradients and vectors of indices and offsets, but got " + describe(*g) +
                        ", " + describe(*indices) + " and " + describe(*offsets));
   Value weights = b.convert(b.iota(b.getI64Type(), getSizes(*indices), 0), b.elementOf(*g)); // no constant
-  NamedAttrList attributes;
-  for (StringRef name : {"mode", "padding_idx"})
-    if (Attribute value = ctx.attr(name))
-      attributes.set(name, value);
-  FailureOr<SmallVector<Value>> gradient =
-      differentiateBags(ctx, *g, {{"weight", *table}, {"indices", *indices}, {"per_sample_weights", weights}}, *offsets,
-                        attributes, weights);
+  FailureOr<SmallVector<Value>> gradient = differentiateBags(
+      ctx, *g, {{"weight", *table}, {"indices", *indices}, {"per_sample_weights", weights}}, *offsets, weights);
   return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
 }
 

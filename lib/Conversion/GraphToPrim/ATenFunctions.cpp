@@ -409,7 +409,6 @@ LogicalResult nanToNum(NodeContext &ctx) {
   return ctx.result(b.select(isNegativeInf(b, x), b.splatLike(x, c.number("neginf", -most)), result));
 }
 
-/// log(x / (1 - x)), x kept `eps` away from 0 and 1.
 /// -x log(x); 0 at 0 and minus infinity below.
 Value entropy(PrimBuilder &b, Value x) {
   Value y = b.unary<NegOp>(b.mul(x, b.unary<LogOp>(x)));
@@ -434,6 +433,7 @@ LogicalResult logGammaOfMany(NodeContext &ctx) {
   return c.rounded(sum, b.elementOf(*self));
 }
 
+/// log(x / (1 - x)), x kept `eps` away from 0 and 1.
 LogicalResult logit(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;

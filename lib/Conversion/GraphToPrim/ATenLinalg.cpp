@@ -156,8 +156,7 @@ Value emitReflections(PrimBuilder &b, Value a, Value tau, Value c, bool isTurned
   const Type i64 = b.getI64Type();
   const Sizes all = getSizes(c), column{all[0], all[1]};
   Value count = b.sizeValue(getSizes(tau)[1]);
-  auto always = [&](ValueRange) { return b.scalar(b.getI1Type(), 1); };
-  return emitTurns(b, count, c, always, [&](Value step, ValueRange v) -> SmallVector<Value> {
+  return emitSteps(b, count, c, [&](Value step, ValueRange v) -> SmallVector<Value> {
     Value i = isTurned ? step : b.binary<SubOp>(b.sub(count, step), 1); // what is next to c comes first
     Value row = b.iota(i64, column, 1), at = b.broadcastTo(i, column), given = GatherOp::create(b, a, i, 2);
     Value direction = b.select(b.compare(CompareKind::GT, row, at), given,

@@ -211,8 +211,7 @@ LogicalResult matrixExp(NodeContext &ctx) {
   }
   Value most = b.convert(b.reduce(ReduceKind::Max, times, {0}), b.getI64Type());
   bool isWrong = false;
-  auto always = [&](ValueRange) { return b.scalar(b.getI1Type(), 1); };
-  sum = emitTurns(b, most, {sum}, always, [&](Value step, ValueRange v) -> SmallVector<Value> {
+  sum = emitSteps(b, most, {sum}, [&](Value step, ValueRange v) -> SmallVector<Value> {
     FailureOr<Value> squared = multiply(v[0], v[0]);
     if (failed(squared)) {
       isWrong = true;

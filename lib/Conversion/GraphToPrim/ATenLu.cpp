@@ -10,6 +10,7 @@
 
 #include "ATenMatrices.h"
 #include "OpRegistry.h"
+#include "Shared.h"
 
 #include <cmath>
 
@@ -32,6 +33,17 @@ FailureOr<Lu> factorLu(NodeContext &ctx, const Matrices &m) {
   ValueRange r =
       callOf(b, "linalg_lu", m.all, {{typeOf(b, m), getSizes(m.all)}, {i64, {batchOf(m), *k}}, {i64, {batchOf(m)}}});
   return Lu{r[0], r[1], r[2]};
+}
+
+/// Of the operand A, which `m` becomes.
+FailureOr<Lu> factorOperand(Call &c, Matrices &m) {
+  FailureOr<Matrices> a = readMatrices(c, "A");
+  if (failed(a))
+    return failure();
+  if (!c.flag("pivot", true))
+    return LogicalResult(c.ctx.unsupported("without pivots is not supported"));
+  m = *a;
+  return factorLu(c.ctx, m);
 }
 
 struct Determinant {
@@ -119,17 +131,13 @@ LogicalResult setPacked(NodeContext &ctx, size_t first, const Matrices &m, const
 NodeHandler luFactor(bool hasInfo) {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
-    FailureOr<Matrices> m = readMatrices(c, "A");
-    if (failed(m))
-      return failure();
-    if (!c.flag("pivot", true))
-      return ctx.unsupported("without pivots is not supported");
-    FailureOr<Lu> lu = factorLu(ctx, *m);
-    if (failed(lu) || failed(setPacked(ctx, 0, *m, *lu)))
+    Matrices m;
+    FailureOr<Lu> lu = factorOperand(c, m);
+    if (failed(lu) || failed(setPacked(ctx, 0, m, *lu)))
       return failure();
     if (!hasInfo)
       return success();
-    return ctx.set(2, spreadOuter(ctx.b, ctx.b.convert(lu->info, ctx.b.getIntegerType(32)), m->outer));
+    return ctx.set(2, spreadOuter(ctx.b, ctx.b.convert(lu->info, ctx.b.getIntegerType(32)), m.outer));
   };
 }
 
@@ -210,17 +218,15 @@ Value emitPermutation(PrimBuilder &b, Value pivots, AffineExpr rows) {
   const Type i64 = b.getI64Type();
   const AffineExpr batch = getSizes(pivots)[0];
   const Sizes all{batch, rows};
-  auto always = [&](ValueRange) { return b.scalar(b.getI1Type(), 1); };
-  return emitTurns(b, b.sizeValue(getSizes(pivots)[1]), b.iota(i64, all, 1), always,
-                   [&](Value step, ValueRange v) -> SmallVector<Value> {
-                     Value other = GatherOp::create(b, pivots, step, 1), i = b.iota(i64, all, 1); // [B]
-                     auto spread = [&](Value one) { return b.broadcastInDims(one, all, {0}); };
-                     Value own = GatherOp::create(b, v[0], step, 1), at = b.unsqueeze(other, 1);
-                     Value from = b.reshape(GatherElementsOp::create(b, makeType(i64, {batch, b.size(1)}), v[0], at, 1),
-                                            {batch});
-                     Value moved = b.select(b.compare(CompareKind::EQ, i, spread(other)), spread(own), v[0]);
-                     return {b.select(b.compare(CompareKind::EQ, i, b.broadcastTo(step, all)), spread(from), moved)};
-                   })[0];
+  return emitSteps(
+      b, b.sizeValue(getSizes(pivots)[1]), b.iota(i64, all, 1), [&](Value step, ValueRange v) -> SmallVector<Value> {
+        Value other = GatherOp::create(b, pivots, step, 1), i = b.iota(i64, all, 1); // [B]
+        auto spread = [&](Value one) { return b.broadcastInDims(one, all, {0}); };
+        Value own = GatherOp::create(b, v[0], step, 1), at = b.unsqueeze(other, 1);
+        Value from = b.reshape(GatherElementsOp::create(b, makeType(i64, {batch, b.size(1)}), v[0], at, 1), {batch});
+        Value moved = b.select(b.compare(CompareKind::EQ, i, spread(other)), spread(own), v[0]);
+        return {b.select(b.compare(CompareKind::EQ, i, b.broadcastTo(step, all)), spread(from), moved)};
+      })[0];
 }
 
 /// Factors [.., M, N] and their pivots [.., K], as LAPACK counts them, as [B, K] from 0 on.
@@ -339,15 +345,11 @@ LogicalResult luUnpack(NodeContext &ctx) {
 
 LogicalResult luOf(NodeContext &ctx) {
   Call c(ctx);
-  FailureOr<Matrices> m = readMatrices(c, "A");
-  if (failed(m))
-    return failure();
-  if (!c.flag("pivot", true))
-    return ctx.unsupported("without pivots is not supported");
-  FailureOr<Lu> lu = factorLu(ctx, *m);
+  Matrices m;
+  FailureOr<Lu> lu = factorOperand(c, m);
   if (failed(lu))
     return failure();
-  return setFactors(ctx, {{lu->factors, m->outer, m->rows, m->columns}, lu->pivots}, /*hasP=*/true,
+  return setFactors(ctx, {{lu->factors, m.outer, m.rows, m.columns}, lu->pivots}, /*hasP=*/true,
                     /*hasFactors=*/true);
 }
 

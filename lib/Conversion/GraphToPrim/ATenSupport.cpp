@@ -89,20 +89,6 @@ Type TypePromotion::get() const {
   return combine(ofDims, combine(ofNone, ofNumbers));
 }
 
-ValueRange tc::emitTurns(PrimBuilder &b, Value trips, ValueRange inits, llvm::function_ref<Value(ValueRange)> goesOn,
-                         llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = prim::WhileOp::create(b, inits.getTypes(), trips, goesOn(inits), inits, ArrayRef<int64_t>{});
-  OpBuilder::InsertionGuard guard(b);
-  Block *block = b.createBlock(&loop.getBody());
-  Value step = block->addArgument(RankedTensorType::get({}, b.getI64Type()), b.getLoc());
-  for (Type carried : inits.getTypes())
-    block->addArgument(carried, b.getLoc());
-  SmallVector<Value> results = body(step, block->getArguments().drop_front());
-  results.insert(results.begin(), goesOn(results));
-  prim::YieldOp::create(b, results);
-  return loop.getResults();
-}
-
 Value tc::makeNumber(PrimBuilder &b, Attribute attr, Type type) {
   if (auto f = dyn_cast_or_null<FloatAttr>(attr)) {
     // bool is whether it is not 0, as of a tensor.

@@ -193,11 +193,6 @@ mlir::Value emitErfc(PrimBuilder &b, mlir::Value x);
 /// The derivative of log gamma, of f64.
 mlir::Value emitDigamma(PrimBuilder &b, mlir::Value x);
 
-/// Carries `inits` through at most `trips` (0-D i64) turns, as long as `goesOn` says so of them.
-mlir::ValueRange emitTurns(PrimBuilder &b, mlir::Value trips, mlir::ValueRange inits,
-                           llvm::function_ref<mlir::Value(mlir::ValueRange)> goesOn,
-                           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
-
 /// A 0-D constant, exact for all integers; null if `attr` is no number.
 mlir::Value makeNumber(PrimBuilder &b, mlir::Attribute attr, mlir::Type type);
 

@@ -6,6 +6,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Shared.h"
 
 using namespace mlir;
 using namespace tc;
@@ -66,22 +67,6 @@ FailureOr<Value> squareMatrices(NodeContext &ctx) {
   return b.reshape(b.convert(x, b.accumulatorOf(b.elementOf(x))), {product(b.getContext(), outer), M, M});
 }
 
-/// A loop over `count` steps that carries `inits`; `body` gets the step and the carried values.
-prim::WhileOp emitSteps(PrimBuilder &b, AffineExpr count, ValueRange inits,
-                        llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = prim::WhileOp::create(b, inits.getTypes(), b.sizeValue(count), b.scalar(b.getI1Type(), 1), inits,
-                                    ArrayRef<int64_t>{});
-  OpBuilder::InsertionGuard guard(b);
-  Block *block = b.createBlock(&loop.getBody());
-  Value step = block->addArgument(RankedTensorType::get({}, b.getI64Type()), b.getLoc());
-  for (Type carried : inits.getTypes())
-    block->addArgument(carried, b.getLoc());
-  SmallVector<Value> results = body(step, block->getArguments().drop_front());
-  results.insert(results.begin(), b.scalar(b.getI1Type(), 1));
-  prim::YieldOp::create(b, results);
-  return loop;
-}
-
 /// Matrices of so many rows at most are eliminated side by side by kernels, a step after another (1000 of 3 x 3 take 45
 /// us); larger ones, whose steps are many and small, one after another by the host (256 x 256: 1490 us by steps).
 constexpr int64_t kMostRowsOfSteps = 4;
@@ -99,17 +84,18 @@ LogicalResult det(NodeContext &ctx) {
     return ctx.result(b.convert(b.reshape(found, outer), b.elementOf(ctx.operand(0))));
   }
   Value inits[] = {*matrices, b.splat(b.elementOf(*matrices), {all[0]}, 1)};
-  auto loop = emitSteps(b, all[1], inits, [&](Value step, ValueRange carried) -> SmallVector<Value> {
-    Pivoting p = exchangeRows(b, carried[0], step);
-    Value result = b.mul(carried[1], b.select(p.isKept, p.pivot, b.unary<NegOp>(p.pivot)));
-    // Rows below lose their multiple of it. A pivot of 0 has only zeros below, and the determinant is 0.
-    Value divisor = b.select(b.compare(CompareKind::EQ, p.pivot, 0), b.splatLike(p.pivot, 1), p.pivot);
-    Value factor = b.div(p.column, b.broadcastInDims(divisor, rows, {0}));
-    factor = b.select(b.compare(CompareKind::GT, p.number, p.here), factor, b.splatLike(factor, 0));
-    Value less = b.mul(b.broadcastInDims(factor, all, {0, 1}), b.broadcastInDims(p.row, all, {0, 2}));
-    return {b.sub(p.matrix, less), result};
-  });
-  return ctx.result(b.convert(b.reshape(loop.getResult(1), outer), b.elementOf(ctx.operand(0))));
+  ValueRange results =
+      emitSteps(b, b.sizeValue(all[1]), inits, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+        Pivoting p = exchangeRows(b, carried[0], step);
+        Value result = b.mul(carried[1], b.select(p.isKept, p.pivot, b.unary<NegOp>(p.pivot)));
+        // Rows below lose their multiple of it. A pivot of 0 has only zeros below, and the determinant is 0.
+        Value divisor = b.select(b.compare(CompareKind::EQ, p.pivot, 0), b.splatLike(p.pivot, 1), p.pivot);
+        Value factor = b.div(p.column, b.broadcastInDims(divisor, rows, {0}));
+        factor = b.select(b.compare(CompareKind::GT, p.number, p.here), factor, b.splatLike(factor, 0));
+        Value less = b.mul(b.broadcastInDims(factor, all, {0, 1}), b.broadcastInDims(p.row, all, {0, 2}));
+        return {b.sub(p.matrix, less), result};
+      });
+  return ctx.result(b.convert(b.reshape(results[1], outer), b.elementOf(ctx.operand(0))));
 }
 
 /// Elimination of the matrix beside the unit matrix, which becomes the inverse.
@@ -124,14 +110,15 @@ LogicalResult inverse(NodeContext &ctx) {
   Value isUnit = b.compare(CompareKind::EQ, b.iota(i64, all, 1), b.iota(i64, all, 2));
   Value init = b.concat({*matrices, b.convert(isUnit, b.elementOf(*matrices))}, 2);
   Sizes wide = getSizes(init), columns{wide[0], wide[2]};
-  auto loop = emitSteps(b, all[1], init, [&](Value step, ValueRange carried) -> SmallVector<Value> {
-    Pivoting p = exchangeRows(b, carried[0], step);
-    Value row = b.broadcastInDims(b.div(p.row, b.broadcastInDims(p.pivot, columns, {0})), wide, {0, 2});
-    Value less = b.sub(p.matrix, b.mul(b.broadcastInDims(p.column, wide, {0, 1}), row));
-    Value isPivot = b.broadcastInDims(b.compare(CompareKind::EQ, p.number, p.here), wide, {0, 1});
-    return {b.select(isPivot, row, less)};
-  });
-  Value result = b.sliceDim(loop.getResult(0), 2, all[1], all[1]);
+  ValueRange results =
+      emitSteps(b, b.sizeValue(all[1]), init, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+        Pivoting p = exchangeRows(b, carried[0], step);
+        Value row = b.broadcastInDims(b.div(p.row, b.broadcastInDims(p.pivot, columns, {0})), wide, {0, 2});
+        Value less = b.sub(p.matrix, b.mul(b.broadcastInDims(p.column, wide, {0, 1}), row));
+        Value isPivot = b.broadcastInDims(b.compare(CompareKind::EQ, p.number, p.here), wide, {0, 1});
+        return {b.select(isPivot, row, less)};
+      });
+  Value result = b.sliceDim(results[0], 2, all[1], all[1]);
   return ctx.result(b.convert(b.reshape(result, getSizes(x)), b.elementOf(x)));
 }
 

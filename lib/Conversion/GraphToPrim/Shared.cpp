@@ -89,3 +89,22 @@ FailureOr<Value> tc::emitMatMul(NodeContext &ctx, Value lhs, Value rhs) {
   }
   return result;
 }
+
+ValueRange tc::emitTurns(PrimBuilder &b, Value trips, ValueRange inits, llvm::function_ref<Value(ValueRange)> goesOn,
+                         llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = prim::WhileOp::create(b, inits.getTypes(), trips, goesOn(inits), inits, ArrayRef<int64_t>{});
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(&loop.getBody());
+  Value step = block->addArgument(RankedTensorType::get({}, b.getI64Type()), b.getLoc());
+  for (Type carried : inits.getTypes())
+    block->addArgument(carried, b.getLoc());
+  SmallVector<Value> results = body(step, block->getArguments().drop_front());
+  results.insert(results.begin(), goesOn(results));
+  prim::YieldOp::create(b, results);
+  return loop.getResults();
+}
+
+ValueRange tc::emitSteps(PrimBuilder &b, Value count, ValueRange inits,
+                         llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  return emitTurns(b, count, inits, [&](ValueRange) { return b.scalar(b.getI1Type(), 1); }, body);
+}

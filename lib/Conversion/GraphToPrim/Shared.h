@@ -28,6 +28,15 @@ mlir::FailureOr<mlir::Value> emitMatMul(NodeContext &ctx, mlir::Value lhs, mlir:
 mlir::LogicalResult unifySizes(NodeContext &ctx, mlir::Value &a, int64_t da, mlir::Value &b, int64_t db,
                                llvm::StringRef what);
 
+/// Carries `inits` through at most `trips` (0-D i64) turns, as long as `goesOn` says so of them.
+mlir::ValueRange emitTurns(PrimBuilder &b, mlir::Value trips, mlir::ValueRange inits,
+                           llvm::function_ref<mlir::Value(mlir::ValueRange)> goesOn,
+                           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
+
+/// The same through all of them.
+mlir::ValueRange emitSteps(PrimBuilder &b, mlir::Value count, mlir::ValueRange inits,
+                           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
+
 } // namespace tc
 
 #endif // TC_LIB_CONVERSION_GRAPHTOPRIM_SHARED_H

@@ -35,19 +35,19 @@ namespace {
 // Updates that are worth a sort, and of which one is (gpu.sort).
 constexpr int64_t kLeastUpdates = 4096, kMostUpdates = 1 << 24;
 
-/// The number of the slice, [n], that each update of `op` names, as scatters read indices: from the end where they are
-/// below 0, and within the source.
-Value cellsOf(PrimBuilder &b, ScatterNDOp op, ArrayRef<AffineExpr> named, AffineExpr count, Type type) {
+/// The number of the slice, [n] of i64, that each update of `op` names, as scatters read indices: from the end where
+/// they are below 0, and within the source.
+Value cellsOf(PrimBuilder &b, ScatterNDOp op, ArrayRef<AffineExpr> named, AffineExpr count) {
   const Value indices = op.getIndices();
   const int64_t axis = PrimBuilder::rankOf(indices) - 1;
-  const Value zero = b.splat(type, {count}, 0);
+  const Type i64 = b.getI64Type();
+  const Value zero = b.splat(i64, {count}, 0);
   Value cells;
   for (auto [dim, size] : llvm::enumerate(named)) {
-    const Value given = b.reshape(b.take(indices, axis, int64_t(dim)), {count});
-    const Value extent = b.broadcastTo(b.convert(b.sizeValue(size), type), {count});
-    Value index = b.convert(given, type);
+    const Value extent = b.broadcastTo(b.sizeValue(size), {count});
+    Value index = b.convert(b.reshape(b.take(indices, axis, int64_t(dim)), {count}), i64);
     index = b.select(b.compare(CompareKind::LT, index, zero), b.add(index, extent), index);
-    index = b.max(b.min(index, b.sub(extent, b.splat(type, {count}, 1))), zero);
+    index = b.max(b.min(index, b.sub(extent, b.splat(i64, {count}, 1))), zero);
     cells = cells ? b.add(b.mul(cells, extent), index) : index;
   }
   return cells;
@@ -57,8 +57,9 @@ Value sortScatter(PrimBuilder &b, ScatterNDOp op, ArrayRef<AffineExpr> named, bo
   MLIRContext *context = op.getContext();
   const Sizes of = getSizes(op.getSource()), tuples = getSizes(op.getIndices());
   const AffineExpr count = product(context, ArrayRef(tuples).drop_back());
-  const Type type = isNarrow ? b.getI32Type() : b.getI64Type();
-  const Value cells = cellsOf(b, op, named, count, type);
+  Value cells = cellsOf(b, op, named, count);
+  if (isNarrow)
+    cells = b.convert(cells, b.getI32Type());
   const Value order =
       ArgSortOp::create(b, makeType(b.getI64Type(), {count}), b.unsqueeze(cells, 1), /*descending=*/false);
   Sizes slices{product(context, named)}, updates{count};
@@ -97,21 +98,16 @@ struct SortScattersPass : tc::prepare::impl::SortScattersPassBase<SortScattersPa
       op.erase();
       scatters.push_back(slices);
     }
-    auto symbols = getOperation()->getAttrOfType<ArrayAttr>(kSymbolsAttr);
-    auto mostOf = [&](AffineExpr size) {
-      return getSizeBounds(size, symbols ? symbols : ArrayAttr::get(&getContext(), {})).second;
-    };
     for (ScatterNDOp op : scatters) {
       const Sizes of = getSizes(op.getSource()), tuples = getSizes(op.getIndices());
       const ArrayRef<AffineExpr> named = ArrayRef(of).take_front(size_t(*getConstantSize(tuples.back())));
       const AffineExpr count = product(&getContext(), ArrayRef(tuples).drop_back());
       if (op.getOrder() || named.empty() || getLikelySize(count, op, /*usual=*/kLeastUpdates) < kLeastUpdates ||
-          mostOf(count) > kMostUpdates)
+          getLargestSize(count, op) > kMostUpdates)
         continue;
       OpBuilder builder(op);
       PrimBuilder b(builder, op);
-      const bool isNarrow = llvm::all_of(named, [&](AffineExpr size) { return mostOf(size) <= INT32_MAX; }) &&
-                            mostOf(product(&getContext(), named)) <= INT32_MAX;
+      const bool isNarrow = getLargestSize(product(&getContext(), named), op) <= INT32_MAX;
       op.getResult().replaceAllUsesWith(sortScatter(b, op, named, isNarrow));
       op.erase();
     }
