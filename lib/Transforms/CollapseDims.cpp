@@ -314,11 +314,15 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
       return;
     Block &body = region.getBody().front();
     ValueRange yielded = body.getTerminator()->getOperands();
-    // Leading dims of size 1 are harmless, a last one makes rows of length 1.
-    bool unitRows = llvm::any_of(yielded, [](Value value) {
+    // Leading dims of size 1 are harmless, a last one makes rows of length 1; that of what is transposed hides which dim
+    // lies in a row (weights of a 1x1 convolution).
+    auto hasUnitRows = [](Value value) {
       SmallVector<AffineExpr> sizes = prim::getSizes(value);
       return !sizes.empty() && isOne(sizes.back()) && !fuse::getSpace(value).empty();
-    });
+    };
+    const bool unitRows =
+        llvm::any_of(yielded, hasUnitRows) ||
+        llvm::any_of(body.getOps<prim::TransposeOp>(), [&](auto op) { return hasUnitRows(op.getOperand()); });
     // Behind a reshape, rows are not known as those of what it reshapes: a norm's sum would be made again for each
     // vector.
     const bool reshapes = !body.getOps<prim::ReshapeOp>().empty();

@@ -50,6 +50,14 @@ func.func @pairs(%x: tensor<3x5x2x4xf32>) -> tensor<2x4x3x5xf32> {
   return %y : tensor<2x4x3x5xf32>
 }
 
+// Weights of a 1x1 convolution: the rows that are transposed are seen.
+// CHECK-LABEL: func.func @unit_rows
+// CHECK: prim.transpose %{{.*}} [1, 0] : tensor<128x64xf32> -> tensor<64x128xf32>
+func.func @unit_rows(%x: tensor<128x64x1x1xf32>) -> tensor<1x1x64x128xf32> {
+  %t = prim.transpose %x [2, 3, 1, 0] : tensor<128x64x1x1xf32> -> tensor<1x1x64x128xf32>
+  return %t : tensor<1x1x64x128xf32>
+}
+
 // A transposed sum of a square matrix relates both dims: nothing merges.
 // CHECK-LABEL: func.func @square
 // CHECK-NOT: prim.reshape
