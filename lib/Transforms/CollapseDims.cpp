@@ -314,8 +314,8 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
       return;
     Block &body = region.getBody().front();
     ValueRange yielded = body.getTerminator()->getOperands();
-    // Leading dims of size 1 are harmless, a last one makes rows of length 1; that of what is transposed hides which dim
-    // lies in a row (weights of a 1x1 convolution).
+    // Leading dims of size 1 are harmless, a last one makes rows of length 1; that of what is transposed hides which
+    // dim lies in a row (weights of a 1x1 convolution).
     auto hasUnitRows = [](Value value) {
       SmallVector<AffineExpr> sizes = prim::getSizes(value);
       return !sizes.empty() && isOne(sizes.back()) && !fuse::getSpace(value).empty();
