@@ -6,7 +6,10 @@ usage: torch_compile.py OUT.json [--kinds inference training] [--filter RE] [--p
                         [--device cpu] [--mode MODE] [--freezing] [--again]
 
 Each model runs in a process of its own. Right: inference within 1e-4 of eager's largest value in each output; training: the losses of some steps of SGD within
-1e-3, the gradients of the first within 1e-4 of those in float64 under the same seeds, or three times as far as eager's.
+1e-3, the gradients of the first within 1e-4 of those in float64 under the same seeds, or three times as far as eager's. Where a step is farther, a rounding may
+have decided a ReLU or a maximum, with which gradients jump: eight more runs take parameters and inputs that are at most one unit in the last place away, each
+beside float64 with the same values. Then the smallest error of all runs is compared with eager's smallest, which shows what is wrong each time, and the largest
+with eager's largest. A process that ends by a signal is repeated without peers, so that what they destroy is not tc's ("ended" says how it went).
 On a GPU ("cuda") each time ends with what was enqueued, and products are exact f32's. --mode is torch.compile's, of both.
 first_s: the first call, with the compile (Inductor's caches are off); run_us: the median of calls after that, taken in turns. Needs an environment with
 requirements-bench.txt, timm==1.0.31 and tc_compiler (PYTHONPATH=build/python TC_BIN=build/bin).
@@ -53,6 +56,69 @@ def error(actual, expected, floor=0.0):
     return worst
 
 
+def is_within(errors, of_eager, least):
+    """Whether errors of some runs are numbers, and at most `least`, or three times eager's: the smallest of them, and the largest."""
+    return all(map(math.isfinite, errors)) and all(choose(errors) <= max(least, 3 * choose(of_eager)) for choose in (min, max))
+
+
+def perturbed(tensor, generator):
+    """Each value, or one of its neighbours."""
+    import torch
+
+    if not tensor.is_floating_point():
+        return tensor
+    choice = torch.randint(0, 3, tensor.shape, generator=generator).to(tensor.device)
+    away = torch.nextafter(tensor, torch.where(choice == 0, -math.inf, math.inf).to(tensor.dtype))
+    return torch.where((choice == 2) | (tensor == 0), tensor, away) # neighbours of 0 are no roundings of it
+
+
+def train(call, module, inputs, steps, wait=lambda: None):
+    """The losses of some steps, the gradients of the first and its seconds."""
+    import torch
+
+    losses, gradients, seconds = [], [], 0.0
+    for step in range(steps):
+        torch.manual_seed(100 + step)
+        started = time.perf_counter()
+        loss = call(inputs)
+        if step == 0:
+            wait()
+            seconds = time.perf_counter() - started
+            gradients = [p.grad.clone() for p in module.parameters() if p.grad is not None]
+        losses.append(float(loss))
+    return losses, gradients, seconds
+
+
+def judge_training(result, module, inputs, found, truth, run_again):
+    """Adds the errors of what was `found`, and whether they are right. `truth`: (losses, gradients) of float64, or None.
+    `run_again(module, inputs)`: truth and what is found with other values."""
+    import torch
+
+    def errors(found, truth):
+        losses = truth[0] if truth else found["eager"][0]
+        return {backend: (max(abs(a - e) / max(abs(e), 1e-3) for a, e in zip(of[0], losses)), error(of[1], truth[1], floor=1e-3) if truth else 0.0)
+                for backend, of in found.items()} # fmt: skip
+
+    def is_right(backend):
+        return all(is_within([run[backend][i] for run in runs], [run["eager"][i] for run in runs], least) for i, least in enumerate((1e-3, 1e-4)))
+
+    runs = [errors(found, truth)]
+    if truth and not all(map(is_right, found)):
+        generator = torch.Generator().manual_seed(7)
+        for _ in range(8):
+            near = copy.deepcopy(module)
+            with torch.no_grad():
+                for parameter in near.parameters():
+                    parameter.copy_(perturbed(parameter, generator))
+            truth_there, found_there = run_again(near, [perturbed(x, generator) for x in inputs])
+            runs.append(errors(found_there, truth_there))
+    for backend in found:
+        losses, gradients = zip(*(run[backend] for run in runs))
+        result[backend].update(loss_error=losses[0], gradient_error=gradients[0] if truth else None, right=is_right(backend))
+        if len(runs) > 1:
+            result[backend].update(loss_errors=losses, gradient_errors=gradients)
+
+
 def measure(options, name, kind):
     import torch
     import torch_models
@@ -86,13 +152,13 @@ def measure(options, name, kind):
         chosen = {"options": {"freezing": True}} if options.freezing and kind == "inference" else {"mode": options.mode}
         compiled = module if backend == "eager" else torch.compile(module, backend=backend, **chosen)
         if kind == "inference":
-            def call():
+            def call(inputs):
                 with torch.no_grad():
                     return compiled(*inputs)
         else:
             optimiser = torch.optim.SGD(module.parameters(), lr=1e-3)
 
-            def call():
+            def call(inputs):
                 optimiser.zero_grad(set_to_none=True)
                 loss = loss_of(compiled(*inputs))
                 loss.backward()
@@ -100,65 +166,56 @@ def measure(options, name, kind):
                 return loss.detach()
         return call
 
-    runs, outputs, modules = {}, {}, {}
-    truth, true_losses = None, None
-    if kind == "training": # float64 says which is right
+    def find_truth(module, inputs):
+        """Losses and gradients in float64, which says what is right; None where the model does not run in it."""
         try:
             double = copy.deepcopy(module).double()
-            inputs, kept = [x.double() if x.is_floating_point() else x for x in inputs], inputs
-            run = runner("eager", double)
-            true_losses = []
-            for step in range(options.steps):
-                torch.manual_seed(100 + step)
-                true_losses.append(float(run()))
-                truth = truth or [p.grad.clone() for p in double.parameters() if p.grad is not None]
-            del double
+            return train(runner("eager", double), double, [x.double() if x.is_floating_point() else x for x in inputs], options.steps)
         except Exception:
-            truth = true_losses = None
-        inputs = kept
+            return None
+
+    def run_again(module, inputs):
+        for backend in outputs:
+            modules[backend].load_state_dict(module.state_dict())
+        return find_truth(module, inputs), {backend: train(runs[backend], modules[backend], inputs, options.steps) for backend in outputs}
+
+    runs, outputs, modules = {}, {}, {}
+    truth = find_truth(module, inputs) if kind == "training" else None
     for backend in ["eager", *options.peers, "tc"]:
         modules[backend] = copy.deepcopy(module)
         torch._dynamo.reset() if backend == "eager" else None
         try:
             runs[backend] = runner(backend, modules[backend])
-            torch.manual_seed(100)
-            started = time.perf_counter()
-            first = runs[backend]()
-            wait()
-            result[backend] = {"first_s": round(time.perf_counter() - started, 3)}
             if kind == "training":
-                grads = [p.grad for p in modules[backend].parameters() if p.grad is not None]
-                result[backend]["gradient_error"] = error(grads, truth, floor=1e-3) if truth else None
-                losses = [float(first)]
-                for step in range(1, options.steps):
-                    torch.manual_seed(100 + step)
-                    losses.append(float(runs[backend]()))
-                outputs[backend] = losses
+                outputs[backend] = train(runs[backend], modules[backend], inputs, options.steps, wait)
+                seconds = outputs[backend][2]
             else:
-                outputs[backend] = floats(first)
+                torch.manual_seed(100)
+                started = time.perf_counter()
+                outputs[backend] = floats(runs[backend](inputs))
+                wait()
+                seconds = time.perf_counter() - started
+            result[backend] = {"first_s": round(seconds, 3)}
         except Exception as problem:
             runs.pop(backend, None)
             lines = [line for line in str(problem).splitlines() if line.strip()]
             result[backend] = {"error": (type(problem).__name__ + ": " + " | ".join(lines[:3]))[:400]}
-    for backend in outputs:
-        if kind == "inference":
+    if kind == "inference":
+        for backend in outputs:
             result[backend]["error_of_eager"] = error(outputs[backend], outputs["eager"])
             result[backend]["right"] = result[backend]["error_of_eager"] <= 1e-4
-        else:
-            off = max(abs(a - e) / max(abs(e), 1e-3) for a, e in zip(outputs[backend], true_losses or outputs["eager"]))
-            result[backend]["loss_error"], near = off, result[backend]["gradient_error"]
-            of_eager = result["eager"]
-            result[backend]["right"] = off <= max(1e-3, 3 * of_eager["loss_error"]) and (near is None or near <= max(1e-4, 3 * of_eager["gradient_error"]))
+    else:
+        judge_training(result, module, inputs, outputs, truth, run_again)
     result["tc"].update(programs=counters["programs"], operators=counters["operators"], by_pytorch=counters["eager"], compile_s=round(counters["seconds"], 2))
     times = {backend: [] for backend in runs}
     for run in runs.values():
-        run()
+        run(inputs)
     wait()
     started = time.perf_counter()
     while time.perf_counter() - started < options.seconds * len(runs) or min(map(len, times.values())) < 5:
         for backend, run in runs.items():
             begun = time.perf_counter()
-            run()
+            run(inputs)
             wait()
             times[backend].append(time.perf_counter() - begun)
     for backend, found in times.items():
@@ -191,6 +248,25 @@ def table(results, stream=sys.stdout):
                   f"{of.get('error_of_eager', of.get('loss_error', ''))} {of.get('gradient_error', '')} {of.get('error', r.get('error', ''))}", file=stream)  # fmt: skip
 
 
+def measure_apart(command, peers, environment, timeout=900):
+    """What the process of this command found, which it writes to the file that is its last argument. What ends it by a signal may have been a peer's: code
+    of Inductor that wrote past a tensor's end was only found by tc's next allocation. Without peers it is seen whose it was."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "one.json")
+        try:
+            done = subprocess.run([*command, "--peers", *peers, "--", out], capture_output=True, text=True, timeout=timeout,
+                                  env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, **environment}) # fmt: skip
+        except subprocess.TimeoutExpired:
+            return {"error": f"{timeout} s"}
+        if os.path.exists(out):
+            with open(out) as file:
+                return json.load(file)
+    how = f"signal {-done.returncode}: {done.stderr[-300:]}" if done.returncode < 0 else done.stderr[-300:]
+    if done.returncode < 0 and peers:
+        return {**measure_apart(command, [], environment, timeout), "ended": f"with {', '.join(peers)} in the process, {how}"}
+    return {"error": how}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
@@ -221,15 +297,9 @@ def main():
             if not options.again and any((r["model"], r["kind"]) == (name, kind) for r in results):
                 continue
             results = [r for r in results if (r["model"], r["kind"]) != (name, kind)]
-            with tempfile.TemporaryDirectory() as folder:
-                out = os.path.join(folder, "one.json")
-                command = [sys.executable, __file__, out, "--one", name, kind, "--steps", str(options.steps), "--seconds", str(options.seconds), "--threads", str(options.threads), "--device", options.device, "--peers", *options.peers]
-                command += ["--freezing"] * options.freezing + (["--mode", options.mode] if options.mode else [])
-                try:
-                    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, "OMP_NUM_THREADS": str(options.threads)})
-                    result = json.load(open(out)) if os.path.exists(out) else {"model": name, "kind": kind, "error": done.stderr[-300:]}
-                except subprocess.TimeoutExpired:
-                    result = {"model": name, "kind": kind, "error": "900 s"}
+            command = [sys.executable, __file__, "--one", name, kind, "--steps", str(options.steps), "--seconds", str(options.seconds), "--threads", str(options.threads), "--device", options.device]
+            command += ["--freezing"] * options.freezing + (["--mode", options.mode] if options.mode else [])
+            result = {"model": name, "kind": kind, **measure_apart(command, options.peers, {"OMP_NUM_THREADS": str(options.threads)})}
             results.append(result)
             table([result])
             sys.stdout.flush()

@@ -26,7 +26,7 @@ if [ "${1:-}" = --operators ]; then
   operators=1
   shift
 fi
-"$python" -m pytest -q --show-capture=no test/Python/test_dynamo.py test/Python/test_training.py test/Python/test_modules.py "$@"
+"$python" -m pytest -q --show-capture=no test/Python/test_dynamo.py test/Python/test_training.py test/Python/test_modules.py test/Python/test_benchmarks.py "$@"
 "$python" scripts/notebook.py docs/python-tour.ipynb >/dev/null
 if [ -n "$operators" ]; then
   "$python" test/Torch/backend.py --samples 1
