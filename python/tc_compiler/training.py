@@ -8,6 +8,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import tempfile
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -173,6 +174,21 @@ def _argument_names(function: Callable[..., Any], skip: int, count: int, kind: s
     return names
 
 
+def _takes_numbers(error: Exception) -> Exception | None:
+    """What it says to a user, where an operator has no result without elements."""
+    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+
+    if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
+        operator = str(error.func)
+    elif found := re.search(r"value out of a tracing tensor with (\S+) - ", str(error)):
+        operator = found[1]
+    else:
+        return None
+    result = InvalidError(f"{operator} takes numbers or sizes from a tensor's elements, which a compiled step cannot do; write it with other operators")
+    result.__cause__ = error
+    return result
+
+
 @contextlib.contextmanager
 def _traced() -> Iterator[None]:
     """How a step is traced. Optimisers keep step counts as tensors, as they do under torch.compile; recurrent networks are operators of ATen; what
@@ -199,8 +215,11 @@ def _traced() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, NotImplementedError) as error:
+        if "its data is not allocated yet" in str(error): # C++ that fills a tensor itself: reductions of ctc_loss
+            raise InvalidError("the module, its loss or its optimizer gives numbers to an operator that makes a tensor of them, which is traced without elements; give "
+                               "tensors instead, such as the lengths of ctc_loss") from error # fmt: skip
         if "aten._local_scalar_dense" not in str(error) and "aten.nonzero" not in str(error):
-            raise
+            raise _takes_numbers(error) or error
         raise InvalidError("the module, its loss or its optimizer takes a number or a size from a tensor's elements (item(), float(), nonzero()), which a compiled "
                            "step cannot do; compute with tensors, and use an optimizer that does") from error # fmt: skip
     finally:
@@ -414,18 +433,28 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
     from torch._dispatch.python import enable_python_dispatcher
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    from . import ctc
     from .dynamo.prepare import split_factors
 
     names = list(arguments)
+
+    def trace(tensors: Sequence[Any]) -> Any:
+        given: Callable[[], list[Any]] = lambda: [*(s.detach().clone() for s in tensors[: len(states)]), *tensors[len(states) :]]
+        with _traced(), contextlib.ExitStack() as stack:
+            if isinstance(tensors[-1], torch._subclasses.FakeTensor):
+                stack.enter_context(tensors[-1].fake_mode)
+                stack.enter_context(enable_python_dispatcher()) # operators that are written as others; in C++ some make numbers of symbols
+            return make_fx(torch.func.functionalize(make_fx(run, decomposition_table=ctc.table)(*given()), remove="mutations"))(*given())
+
     tensors: list[Any] = [*states.values(), *arguments.values()]
-    if opened: # names of states have dots or are the optimiser's, and might be arguments' all the same
-        tensors = _without_numbers({**{f"state {name}": value for name, value in states.items()}, **arguments}, opened)
-    given: Callable[[], list[Any]] = lambda: [*(s.detach().clone() for s in tensors[: len(states)]), *tensors[len(states) :]]
-    with _traced(), contextlib.ExitStack() as stack:
-        if opened:
-            stack.enter_context(tensors[-1].fake_mode)
-            stack.enter_context(enable_python_dispatcher()) # operators that are written as others; in C++ some make numbers of symbols
-        graph = make_fx(torch.func.functionalize(make_fx(run)(*given()), remove="mutations"))(*given())
+    # Names of states have dots or are the optimiser's, and might be arguments' all the same.
+    of_sizes_alone: Callable[[], list[Any]] = lambda: _without_numbers({**{f"state {name}": value for name, value in states.items()}, **arguments}, opened)
+    try:
+        tensors = of_sizes_alone() if opened else tensors
+        graph = trace(tensors)
+    except ctc.TracedWithNumbers:
+        tensors = of_sizes_alone()
+        graph = trace(tensors)
     split_factors(graph.graph)
     graph.recompile()
     for name, tensor in zip(names, tensors[len(states) :]):
@@ -455,8 +484,8 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
     with torch.no_grad():
         try:
             program = torch.export.export(holder, tuple(arguments.values()), strict=False, dynamic_shapes=sizes if opened else None)
-        except (torch._subclasses.fake_tensor.DataDependentOutputException, torch._subclasses.fake_tensor.DynamicOutputShapeException) as error:
-            raise InvalidError(f"{error.func} takes numbers or sizes from a tensor's elements, which a compiled step cannot do; write it with other operators") from error
+        except RuntimeError as error:
+            raise _takes_numbers(error) or error
     own = program.graph_signature.inputs_to_buffers
     writes = [n for n in program.graph.nodes if n.target is torch.ops.aten.copy_.default and n.args[0].name in own]
     _check_memory(states, {own[n.args[0].name] for n in writes if _copied(n.args[1]) is not n.args[0]})

@@ -364,6 +364,45 @@ def test_factors():
     follows(Gaussian(), lambda p: torch.optim.SGD(p, lr=1e-2), nn.MSELoss(), lambda: (torch.randn(4, 5), torch.randn(4)), steps=5)
 
 
+CTC = {
+    "mean": {},
+    "sum": {"reduction": "sum", "blank": 4},
+    "impossible": {"zero_infinity": True, "reduction": "sum"}, # targets that are longer than the input
+    "joined": {"zero_infinity": True}, # targets one after the other
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("kind", CTC)
+def test_ctc(kind, dynamic):
+    torch.manual_seed(1)
+    module, loss = nn.Linear(6, 5), lambda y, t, n, m: nn.functional.ctc_loss(y.log_softmax(-1), t, n, m, **CTC[kind])
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
+
+    def draw(n):
+        lengths, sizes = torch.randint(1 if kind == "impossible" else 9, 13, (n,)), torch.randint(0, 5, (n,))
+        lengths[:2], sizes[:2] = torch.tensor([11, 1 if kind == "impossible" else 12]), torch.tensor([0, 4])
+        targets = torch.randint(0, 4, (n, 4)) + (kind != "sum")
+        targets[0] = targets[0, 0] # paths between equal labels pass a blank
+        inside = torch.arange(4) < sizes[:, None]
+        return torch.randn(12, n, 6), torch.where(inside, targets, -100), lengths, sizes # behind a target's end may be anything
+
+    if kind == "joined": # their number is that of the lengths' sum
+        fixed = torch.randint(1, 5, (9,)), torch.tensor([12, 7, 9]), torch.tensor([4, 2, 3])
+        draw = lambda n: (torch.randn(12, 3, 6), *fixed)
+    opened = {"input": {1: "n"}, "t": {0: "n"}, "n": {0: "n"}, "m": {0: "n"}} if kind != "joined" else {"input": {0: "length"}}
+    x, *targets = draw(3)
+    artifact = tc.compile_training(module, loss, optimizer, (x, tuple(targets)), dynamic=dynamic and opened)
+    for n in (3, 3, 5, 2) if dynamic else (3, 3):
+        x, *targets = draw(n)
+        optimizer.zero_grad()
+        expected = loss(module(x), *targets)
+        expected.backward()
+        optimizer.step()
+        assert artifact.step(x, *targets) == pytest.approx(float(expected.detach()), rel=1e-5)
+        np.testing.assert_allclose(artifact.state_dict()["weight"], module.weight.detach().numpy(), atol=1e-5)
+
+
 def test_checkpoints_draw_once():
     """What a checkpoint computes again has the numbers of the first time: its gradient is that of the loss."""
     from torch.utils.checkpoint import checkpoint
@@ -402,9 +441,11 @@ def test_refusals():
     for make in (nn.Embedding, nn.EmbeddingBag):
         with pytest.raises(tc.InvalidError, match='the gradient of "weight" is sparse, which a compiled step does not have'):
             tc.compile_training(make(9, 4, sparse=True), lambda y: y.sum(), OPTIMIZERS["sgd"], (torch.randint(0, 9, (5, 3)), ()))
-    lengths = torch.tensor([9, 8, 7])
-    with pytest.raises(tc.InvalidError, match="aten._ctc_loss.Tensor takes numbers or sizes from a tensor's elements, which a compiled step cannot do"):
-        tc.compile_training(nn.Linear(6, 5), lambda y, t, n: nn.functional.ctc_loss(y.log_softmax(-1), t, n, n - 6), OPTIMIZERS["sgd"], (torch.randn(9, 3, 6), (torch.randint(1, 5, (3, 4)), lengths)))
+    for dynamic in (False, True):
+        with pytest.raises(tc.InvalidError, match="aten.equal.default takes numbers or sizes from a tensor's elements, which a compiled step cannot do"):
+            tc.compile_training(nn.Linear(6, 5), lambda y, t: y.sum() * (1 if torch.equal(t, t) else 2), OPTIMIZERS["sgd"], (torch.randn(3, 6), torch.ones(3)), dynamic=dynamic)
+    with pytest.raises(tc.InvalidError, match="give tensors instead, such as the lengths of ctc_loss"):
+        tc.compile_training(nn.Linear(6, 5), lambda y, t: nn.functional.ctc_loss(y.log_softmax(-1), t, (9, 8), (3, 2)), OPTIMIZERS["sgd"], (torch.randn(9, 2, 6), torch.randint(1, 5, (2, 4))))
     module = convolutions()
     module.register_buffer("part", module[1].running_mean[2:])
     with pytest.raises(tc.InvalidError, match='"1.running_mean", which a step changes, and "part" share memory'):
