@@ -99,8 +99,8 @@ private:
   void annotate();
   void logPlaces();
 
-  /// The value whose memory `value` is a view of.
-  Value root(Value value) const { return prim::getViewSource(value); }
+  /// The value whose memory `value` is.
+  Value root(Value value) const { return getMemorySource(value); }
   /// Buffers are merged by pointing to each other; the last one of the chain counts.
   unsigned bufferOf(Value value) const {
     unsigned id = ids.lookup(root(value));
@@ -280,7 +280,8 @@ void Planner::makeBuffers() {
     if (!ownsMemory(op))
       return;
     for (Value result : op->getResults())
-      ids[result] = addBuffer(numbers[op], getSizeBytes(result.getType()));
+      if (root(result) == result)
+        ids[result] = addBuffer(numbers[op], getSizeBytes(result.getType()));
     if (auto loop = dyn_cast<prim::WhileOp>(op)) {
       for (BlockArgument argument : loop.getBody().getArguments()) {
         // The iteration number has memory of its own; carried values live where the results do.

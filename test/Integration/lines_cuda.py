@@ -36,6 +36,12 @@ CASES = [
     *(("ScatterElements", {"reduction": kind, "dims": 1}, (n,), count, "float32", count != 300)
       for kind in ("add", "none", "max") for n, count in ((3000, 300), (3000, 20000), (7, 100000), (1, 5000), (0, 0))),
     ("ScatterND", {"reduction": "add", "dims": 1}, (9, 30), 40000, "int32", True),
+    # The last of many updates wins: of slices, and of elements of lines.
+    *(("ScatterND", {"reduction": "none", "dims": dims}, shape, 6000, name, name != "float16")
+      for dims, shape, name in ((1, (900, 30), "float32"), (2, (30, 40, 3), "int64"), (1, (4000,), "float16"), (1, (5, 0), "float32"))),
+    *(("ScatterElements", {"reduction": kind, "dims": 1}, shape, count, name, name != "float16")
+      for kind, shape, count, name in (("none", (300, 64), 200, "float32"), ("none", (50, 3, 70), 90, "int32"), ("none", (1000, 33), 300, "float16"),
+                                       ("add", (300, 64), 200, "float32"), ("none", (300, 64), 20, "float32"))),
 ] # fmt: skip
 
 
@@ -43,6 +49,11 @@ def scatter(x, indices, updates, reduction):
     """In order: of several updates of an element the last one wins."""
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}.get(reduction)
     result = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
+    if indices.ndim == x.ndim > 1 and indices.shape == updates.shape: # elements, along dim 0
+        for index, update in zip(indices, updates):
+            at = (index, *np.indices(index.shape))
+            result[at] = update if combine is None else combine(result[at], update)
+        return result
     for index, update in zip(indices.reshape(len(updates), -1 if len(updates) else 1), updates):
         result[tuple(index)] = update if combine is None else combine(result[tuple(index)], update)
     return result
@@ -85,8 +96,8 @@ def try_case(bin_dir, folder, number):
     if op.startswith("Scatter"):
         dims = attributes["dims"]
         node = helper.make_node(op, ["x", "i", "u"], ["y"], reduction=attributes["reduction"])
-        tuples = [dims] if op == "ScatterND" else []
-        more = [helper.make_tensor_value_info("i", TensorProto.INT64, [axis if is_known else "n", *tuples]),
+        tuples = [dims] if op == "ScatterND" else list(shape[1:])
+        more = [helper.make_tensor_value_info("i", TensorProto.INT64, [axis if is_known else "n", *(tuples if op == "ScatterND" else sizes[1:])]),
                 helper.make_tensor_value_info("u", of, [axis if is_known else "n", *sizes[dims:]])]
     graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", of, sizes), *more],
                               [helper.make_tensor_value_info("y", TensorProto.INT64 if op.startswith("Arg") else of, None)],
@@ -103,7 +114,8 @@ def try_case(bin_dir, folder, number):
         if op.startswith("Scatter"):
             rng = np.random.default_rng([axis, way])
             named = shape[:dims]
-            given = {"i": np.stack([rng.integers(-size if way else 0, max(size, 1) if way < 2 else 1, axis) for size in named], 1).reshape(axis, *tuples),
+            each = (axis, *(() if op == "ScatterND" else shape[1:]))
+            given = {"i": np.stack([rng.integers(-size if way else 0, max(size, 1) if way < 2 else 1, each) for size in named], 1).reshape(axis, *tuples),
                      "u": values(op, (axis, *shape[dims:]), name, way)}
             if attributes["reduction"] == "mul": # whose products stay in range
                 given["u"] = (1 + np.nan_to_num(given["u"], posinf=0, neginf=0).astype(np.float64) % 2 / 1e4 if x.dtype.kind == "f" else 1 - 2 * (given["u"] % 2)).astype(x.dtype)

@@ -18,7 +18,8 @@ from checks import check, main_of_cuda, run
 
 FAKE = None
 JOBS = min(8, os.cpu_count() or 1)
-"""Length, elements asked for (0: all), lines, type, falling order: one of each form, of each type, and of each length."""
+"""Length, elements asked for (0: all), lines, type, falling order, and whether the length is open: one of each form, of each type, and of
+each length."""
 CASES = [
     *((2048, 0, 4, t, d) for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
       for d in (False, True)),
@@ -28,6 +29,8 @@ CASES = [
     (8, 0, 10000, "float32", False), (100, 0, 999, "int64", True), (4096, 0, 1, "float64", False), (20000, 0, 2, "float64", True),
     (20000, 50, 3, "int64", True), (20000, 50, 3, "int8", False), (65536, 0, 2, "int16", False), (65536, 50, 2, "uint16", True),
     (70000, 0, 2, "float16", True), (70001, 50, 2, "float16", False), (32000, 5000, 2, "float32", True),
+    (400000, 0, 1, "float32", True), (150001, 140000, 3, "int32", False), (2100000, 0, 1, "uint32", False), (300000, 0, 2, "int8", True),
+    *((n, 0, lines, t, False, True) for n in (0, 1, 257, 2048, 70001) for lines, t in ((1, "float32"), (4, "int16"), (3, "int64"))),
 ]
 
 
@@ -67,14 +70,18 @@ def order(x, falling):
     return np.argsort(-ranks if falling else ranks, axis=-1, kind="stable")
 
 
-def save(path, n, k, lines, name, falling):
+def save(path, n, k, lines, name, falling, is_open):
+    """An open length has a name, and all elements are asked for."""
     element = TensorProto.FLOAT if name == "bfloat16" else helper.np_dtype_to_tensor_dtype(np.dtype(name))
     # What TopK does not take, or tc-run reads no files of, is made in the model.
     cast = {"bool": TensorProto.UINT8, "bfloat16": TensorProto.BFLOAT16}.get(name)
     nodes = [helper.make_node("Cast", ["x"], ["c"], to=cast)] if cast else []
     nodes.append(helper.make_node("TopK", ["c" if cast else "x", "k"], ["v", "i"], largest=int(falling)))
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", element, [lines, n])],
-                              [helper.make_tensor_value_info("i", TensorProto.INT64, None)], [helper.make_tensor("k", TensorProto.INT64, [1], [k])])
+    if is_open:
+        nodes.insert(0, helper.make_node("Shape", ["x"], ["k"], start=1, end=2))
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", element, [lines, "n" if is_open else n])],
+                              [helper.make_tensor_value_info("i", TensorProto.INT64, None)],
+                              [] if is_open else [helper.make_tensor("k", TensorProto.INT64, [1], [k])])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10), path)
 
 
@@ -84,15 +91,15 @@ def tool(bin_dir, name, *arguments):
 
 def sort(bin_dir, case):
     """Compiles one, and with a GPU compares what it gives; the schedules."""
-    n, asked, lines, name, falling = case
+    n, asked, lines, name, falling, *is_open = case
     k = min(asked, n) or n
-    what = f"{lines} x {n} {name}, {k} {'falling' if falling else 'rising'}"
+    what = f"{lines} x {n}{' (open)' if is_open else ''} {name}, {k} {'falling' if falling else 'rising'}"
     with tempfile.TemporaryDirectory() as folder:
         model, artifact = f"{folder}/m.onnx", f"{folder}/m.bin"
-        save(model, n, k, lines, name, falling)
+        save(model, n, k, lines, name, falling, bool(is_open))
         chips = ("--gpu", "sm_80,sm_90a") if FAKE else ()
         done = tool(bin_dir, "tc-compile", model, "-o", artifact, "--target", "cuda", *chips, "--jobs", "1", "--logs", "schedule")
-        check(f"{what} compiles", done.returncode == 0 and (n == 0 or "gpu.sort" in done.stderr), done.stderr)
+        check(f"{what} compiles", done.returncode == 0 and ((n == 0 and not is_open) or "gpu.sort" in done.stderr), done.stderr)
         if done.returncode == 0 and not FAKE:
             # Lines of all ways at once, where there are several.
             for ways in (range(4),) if lines >= 4 else ([way] for way in range(4)):
@@ -115,7 +122,7 @@ def main(bin_dir, fake):
     cases = CASES[::3] if FAKE else CASES  # a compile for two chips takes seconds
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         found = " ".join(schedule for schedules in pool.map(lambda case: sort(bin_dir, case), cases) for schedule in schedules)
-    check("all forms are there", not FAKE or all(form in found for form in ("items", "merges", "limit", "parts")), found)
+    check("all forms are there", not FAKE or all(form in found for form in ("items", "merges", "limit", "parts", "digits")), found)
     print(f"{len(cases)} sorts")
 
 

@@ -33,6 +33,21 @@ func.func @not_in_place(%x: tensor<64xf32>) attributes {prim.symbols = []} {
   return
 }
 
+// A launch changes what it is tied to, which other values do not share while it lives.
+// CHECK-LABEL: func.func @tied
+// CHECK-SAME: host.arena = #[[C512:map[0-9]*]]
+func.func @tied(%x: tensor<64xf32>) -> tensor<64xf32> attributes {prim.symbols = []} {
+  // CHECK: host.launch @none{{.*}}host.places = [#host.place<arena[0], #[[P:map[0-9]*]]>]
+  %none = host.launch @none(%x) symbols [] tasks #one grain #one : (tensor<64xf32>) -> tensor<64xf32>
+  // CHECK: host.launch @other{{.*}}host.places = [#host.place<arena[0], #[[Q:map[0-9]*]]>]
+  %other = host.launch @other(%x) symbols [] tasks #one grain #one : (tensor<64xf32>) -> tensor<64xf32>
+  // CHECK: host.launch @mark{{.*}} tied [2, 0] {host.places = [#host.place<arena[0], #[[P]]>]}
+  %mark = host.launch @mark(%x, %other, %none) symbols [] tasks #one grain #one tied [2, 0] : (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  // CHECK: host.launch @take{{.*}}host.places = [#host.place<output[0], #[[Z]]>]
+  %r = host.launch @take(%x, %mark) symbols [] tasks #one grain #one : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %r : tensor<64xf32>
+}
+
 // The old value is read afterwards.
 // CHECK-LABEL: func.func @read_later
 func.func @read_later(%x: tensor<64xf32>) -> tensor<64xf32> attributes {prim.symbols = []} {

@@ -416,7 +416,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
           launch.steps ? mapOf(launch.steps) : AffineMapAttr(),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
-          deviceWithGrid(launch), i == working ? region.getCostAttr() : base::CostAttr(), /*group=*/IntegerAttr());
+          launch.tied.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.tied), deviceWithGrid(launch),
+          i == working ? region.getCostAttr() : base::CostAttr(), /*group=*/IntegerAttr());
       if (Attribute nodes = region->getAttr(host::kNodesAttr))
         op->setAttr(host::kNodesAttr, nodes);
       if (Attribute unfused = region->getAttr(kUnfusedAttr); unfused && i == working)

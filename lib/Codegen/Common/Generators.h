@@ -52,7 +52,10 @@ struct Launch {
   /// Bytes of scratch a worker, a multiple of 64 (scratchBytes); null: none.
   mlir::AffineExpr scratch;
   /// (input, output) pairs, flattened, that may share memory.
-  llvm::SmallVector<int64_t> inPlace;
+  llvm::SmallVector<int64_t, 2> inPlace;
+  /// (input, output) pairs, flattened: the output is the input's memory, a temporary of a launch before, and has its
+  /// type.
+  llvm::SmallVector<int64_t, 2> tied;
   llvm::SmallVector<mlir::RankedTensorType> temporaries;
   /// Does the region's work, which profiles compare with its time. Where no launch says so, the last one does.
   bool doesWork = false;

@@ -20,11 +20,12 @@ constexpr int64_t kConsumersMeet = 1;                   // the barrier
 // Registers of a thread of the warpgroup that copies.
 constexpr int64_t kProducerRegisters = 40;
 
-/// Registers of each of so many threads that multiply beside that warpgroup. More than there are would be waited for
-/// without end.
+/// Registers of each of so many threads that multiply beside that warpgroup. A block has those that its threads begin
+/// with: more would be waited for without end.
 int64_t countConsumerRegisters(int64_t threads) {
   constexpr int64_t kMost = 232, kUnit = 8;
-  return std::min(kMost, (kRegisters - kProducerRegisters * kGroupThreads) / threads / kUnit * kUnit);
+  const int64_t all = threads + kGroupThreads, first = kRegisters / all / kUnit * kUnit;
+  return std::min(kMost, (first * all - kProducerRegisters * kGroupThreads) / threads / kUnit * kUnit);
 }
 
 // What TF32 keeps of f32, and half of its last place.

@@ -11,6 +11,9 @@
 // where those of each begin, by binary searches; then `across` threads along the columns times `along` along its
 // updates combine them in registers. What threads along the updates have is combined in shared memory, in turn.
 //
+// Where the last of many updates wins, launches find the number of the last one (`winners`): none at first, then the
+// greatest of those that name the cell, by atomics, whose order does not matter; then a thread an element takes it.
+//
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,6 +44,21 @@ struct ScatterProblem {
   AffineExpr cells, columns;
 
   Type element() const { return elementOf(source); }
+  /// What updates are numbered over: indices, or tuples of them.
+  SmallVector<AffineExpr> numbered() const {
+    SmallVector<AffineExpr> sizes = prim::getSizes(indices);
+    if (!lines)
+      sizes.pop_back();
+    return sizes;
+  }
+  AffineExpr updateCount() const { return prim::product(op->getContext(), numbered()); }
+  /// What has a last update: elements of lines, else slices.
+  AffineExpr winnerCount() const { return lines ? prim::product(op->getContext(), prim::getSizes(source)) : cells; }
+  /// Of numbers of updates.
+  RankedTensorType winnersType() const {
+    const unsigned bits = getLargestSize(updateCount(), op) > INT32_MAX ? 64 : 32;
+    return prim::makeType(IntegerType::get(op->getContext(), bits), {winnerCount()});
+  }
   SmallVector<AffineExpr> grid(int64_t groups) const {
     const AffineExpr dealt = getAffineConstantExpr(groups, op->getContext());
     // Neighbouring threads take neighbours in memory.
@@ -50,8 +68,8 @@ struct ScatterProblem {
   }
 };
 
-// Updates that a thread looks at as fast as a block.
-constexpr int64_t kFewUpdates = 32;
+// Updates that a thread looks at as fast as a block, and so many that launches look for the last ones.
+constexpr int64_t kFewUpdates = 32, kManyUpdates = 4096;
 // Threads of a block that has a range, or slices, and blocks for each processor.
 constexpr int64_t kBlockOfRange = 256, kRangesPerProcessor = 4;
 // Threads of a block whose slices have thousands of updates each; slices of a block, at most; updates in flight.
@@ -82,7 +100,7 @@ public:
     const Value all = arith::ConstantIntOp::create(b, e.loc(), i32, -1),
                 one = arith::ConstantIntOp::create(b, e.loc(), i32, 1);
     auto wide = [&](Value x) -> Value { return arith::ExtUIOp::create(b, e.loc(), b.getI64Type(), x); };
-    const Value count = e.sizeProduct(tuples());
+    const Value count = e.sizeProduct(p.numbered());
     e.loop(e.i64(0), count, threads, [&](Index turn) {
       const Value own = e.add(turn.base, thread);
       const Index cell = cellOf(e.uniform(e.min(own, e.sub(count, e.i64(1)))));
@@ -148,6 +166,51 @@ public:
     });
   }
 
+  /// No update is the last one yet.
+  void emitNoWinner(const Index &cell) { e.storeAt(winner(-1), e.output(0), winnerType(), cell); }
+
+  /// Update `row` is one of what it names.
+  void emitCandidate(const Index &row) {
+    const Value some = compare(arith::CmpIPredicate::sgt, e.size(p.winnerCount()), e.i64(0));
+    e.ifThen(some, [&] {
+      Index cell = e.constant(0);
+      if (p.lines) {
+        const SmallVector<Index> from = e.delinearize(row, p.numbered());
+        SmallVector<Index> to(from);
+        to[p.lines->outer.size()] = namedBy(from, p.lines->length);
+        cell = e.linearize(to, sizes);
+      } else {
+        cell = cellOf(row);
+      }
+      const Type type = winnerType();
+      const Value number = type == row.base.getType() ? row.base : arith::TruncIOp::create(b, e.loc(), type, row.base);
+      LLVM::AtomicRMWOp::create(b, e.loc(), LLVM::AtomicBinOp::max, e.address(e.output(0), type, cell.base), number,
+                                LLVM::AtomicOrdering::monotonic);
+    });
+  }
+
+  /// The element number `item` of the result.
+  void emitWinner(const Index &item) {
+    const SmallVector<Index> to = e.delinearize(item, sizes);
+    const Index cell = p.lines           ? item
+                       : p.named.empty() ? e.constant(0)
+                                         : e.linearize(ArrayRef(to).take_front(p.named.size()), p.named);
+    const Value number = e.loadAt(e.input(e.region().getNumOperands() + 1), winnerType(), cell);
+    const Value result = e.branch(
+        compare(arith::CmpIPredicate::sge, number, winner(0)), p.element(), /*lanes=*/false,
+        [&] {
+          const Type i64 = b.getI64Type();
+          const Index row =
+              e.uniform(number.getType() == i64 ? number : arith::ExtUIOp::create(b, e.loc(), i64, number));
+          SmallVector<Index> from = p.numbered().empty() ? SmallVector<Index>{} : e.delinearize(row, p.numbered());
+          if (!p.lines)
+            llvm::append_range(from, ArrayRef(to).drop_front(p.named.size()));
+          return e.emit(p.updates, from);
+        },
+        [&] { return e.emit(p.source, to); });
+    e.store(result, e.output(0), p.element(), sizes, to);
+  }
+
   void emit(ArrayRef<Index> at) {
     const Index &group = p.lines ? at[1] : at[0];
     copyUnlessInPlace(e, p.source, [&] {
@@ -162,6 +225,8 @@ public:
   }
 
 private:
+  Type winnerType() const { return p.winnersType().getElementType(); }
+  Value winner(int64_t number) const { return arith::ConstantIntOp::create(b, e.loc(), winnerType(), number); }
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) const {
     return arith::CmpIOp::create(b, e.loc(), predicate, x, y);
   }
@@ -172,7 +237,7 @@ private:
 
   /// The first place in the order whose update names no slice before `cell`.
   Value firstUpdateOf(Value cell) {
-    const AffineExpr updates = prim::product(b.getContext(), tuples());
+    const AffineExpr updates = p.updateCount();
     const int64_t bits = int64_t(llvm::Log2_64(uint64_t(std::max<int64_t>(getLargestSize(updates, p.op), 1)))) + 1;
     const Value count = e.size(updates), one = e.i64(1);
     auto search = [&]() -> Value {
@@ -296,13 +361,8 @@ private:
     covered ? e.ifThen(covered, updateAll) : updateAll();
   }
 
-  SmallVector<AffineExpr> tuples() const {
-    SmallVector<AffineExpr> tuples = prim::getSizes(p.indices);
-    tuples.pop_back();
-    return tuples;
-  }
   SmallVector<Index> tupleAt(const Index &row) {
-    const SmallVector<AffineExpr> of = tuples();
+    const SmallVector<AffineExpr> of = p.numbered();
     return of.empty() ? SmallVector<Index>{} : e.delinearize(row, of);
   }
 
@@ -326,7 +386,7 @@ private:
   }
 
   void updateSlices(ArrayRef<Index> at, const Index &group) {
-    e.loop(e.i64(0), e.sizeProduct(tuples()), 1, [&](Index row) { updateSlice(at, group, row); });
+    e.loop(e.i64(0), e.sizeProduct(p.numbered()), 1, [&](Index row) { updateSlice(at, group, row); });
   }
 
   Value within(Value condition, Value position, AffineExpr size) {
@@ -385,6 +445,10 @@ public:
       decideOrdered(region, p, cells, columns, params);
       return params.get(region.getContext());
     }
+    if (takesWinners(p)) {
+      params.winners = true;
+      return params.get(region.getContext());
+    }
     if (!p.lines && getLikelyCount(ArrayRef(prim::getSizes(p.indices)).drop_back(), p.op) > double(kFewUpdates)) {
       params.block = kBlockOfRange;
       params.ranges = std::min<int64_t>(cells, kRangesPerProcessor *
@@ -401,6 +465,8 @@ public:
     if (chosen.getSlices())
       return othersOfOrdered(chosen);
     SmallVector<kernel::ScheduleAttr> others = withOtherBlocks(chosen);
+    if (chosen.getWinners())
+      return others;
     if (chosen.getRanges())
       for (int64_t ranges : {chosen.getRanges() * 2, chosen.getRanges() / 2}) {
         kernel::GpuScatterAttr::Params params = chosen.getParams();
@@ -418,6 +484,14 @@ public:
   }
 
   SmallVector<Launch> makeLaunches(const ScatterProblem &p, kernel::GpuScatterAttr s) const override {
+    if (s.getWinners()) {
+      Launch none = launchOf(p.winnerCount(), s.getBlock()), marks = launchOf(p.updateCount(), s.getBlock());
+      none.suffix = "_none";
+      marks.suffix = "_winners";
+      none.temporaries = marks.temporaries = {p.winnersType()};
+      marks.tied = {int64_t(p.op->getParentOp()->getNumOperands()), 0};
+      return {none, marks, launchOf(prim::product(s.getContext(), prim::getSizes(p.source)), s.getBlock())};
+    }
     Launch launch = launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock());
     if (s.getRanges() || s.getSlices()) {
       launch.tasks = s.getSlices() ? prim::simplifySize(p.cells.ceilDiv(s.getSlices()))
@@ -428,8 +502,17 @@ public:
     return {launch};
   }
 
-  void emitTasks(const ScatterProblem &p, kernel::GpuScatterAttr s, unsigned, Emitter &e, Value begin,
+  void emitTasks(const ScatterProblem &p, kernel::GpuScatterAttr s, unsigned number, Emitter &e, Value begin,
                  Value) const override {
+    if (s.getWinners()) {
+      const AffineExpr items = number == 0   ? p.winnerCount()
+                               : number == 1 ? p.updateCount()
+                                             : prim::product(s.getContext(), prim::getSizes(p.source));
+      return forItem(e, items, s.getBlock(), begin, [&](Index item) {
+        ScatterCode code(p, 1, e);
+        number == 0 ? code.emitNoWinner(item) : number == 1 ? code.emitCandidate(item) : code.emitWinner(item);
+      });
+    }
     if (s.getSlices())
       return ScatterCode(p, 1, e).emitOrdered(e.uniform(begin), s);
     if (s.getRanges())
@@ -440,6 +523,13 @@ public:
   }
 
 private:
+  /// Whether the last update wins, of many: of lines, in each of them more than a thread looks at as fast.
+  static bool takesWinners(const ScatterProblem &p) {
+    if (p.kind || getLikelyCount(p.numbered(), p.op) < double(kManyUpdates))
+      return false;
+    return !p.lines || getLikelySize(p.numbered()[p.lines->outer.size()], p.op, usual::kRowLength) > kFewUpdates;
+  }
+
   /// Threads along the columns, then along as many updates as a slice has, and slices for all processors.
   static void decideOrdered(const RegionProblem &region, const ScatterProblem &p, int64_t cells, int64_t columns,
                             kernel::GpuScatterAttr::Params &params) {

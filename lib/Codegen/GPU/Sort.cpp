@@ -13,6 +13,7 @@
 //                                 and only words of so many lanes do not, which a network sorts. `parts` of a line
 //                                 leave their first words to a second launch, where there are fewer lines than
 //                                 processors
+//   or (`digits`)                 SortDigits.cpp: of any length, and where digits are fewer than merges
 //   else (items = 0)              a thread counts the rows that come before its own: where that is less than what is
 //                                 asked for, it is the place of the row. The work grows with the square of the rows
 //
@@ -44,8 +45,8 @@ constexpr int64_t kItems = 8, kItemsOfMany = 16, kMany = 4096;
 constexpr int64_t kBlock = 128;
 /// Bytes of the words of a team: with what keeps banks apart, less than the 48 KiB that every launch may have.
 constexpr int64_t kMostBytes = 32 << 10;
-/// Launches that merge: lines of a million rows and more want no more.
-constexpr int64_t kMostMerges = 12;
+/// What the launches of a digit, of a network and of a merge take where lines are few (H200).
+constexpr int64_t kNsOfDigit = 12000, kNsOfNetwork = 18000, kNsOfMerge = 10000;
 /// Where lanes look for a limit: words of a team, at least, and words of a lane, of which more want a larger team.
 constexpr int64_t kLeastWithLimit = 256, kStepsOfLane = 16;
 /// Words that are worth a network for a limit: so many times those that it sorts.
@@ -67,8 +68,12 @@ public:
   FailureOr<SortSchedule> decide(const RegionProblem &region, const SortProblem &p) const override {
     SortSchedule::Params params;
     const int64_t most = getLargestSize(p.rows, p.op);
-    if (!p.isSingle() || most > INT32_MAX)
+    if (!p.isSingle())
       return params.get(region.getContext());
+    if (p.isHuge()) {
+      setDigits(params, p);
+      return params.get(region.getContext());
+    }
     const int64_t largest = kMostBytes * 8 / p.wordBits(), whole = powerOfTwoFrom(most);
     const int64_t likely = std::max<int64_t>(1, getLikelySize(p.rows, p.op, usual::kRowLength));
     if (decideLimit(p, most, likely, std::min(largest, whole), params))
@@ -77,8 +82,10 @@ public:
     if (whole > largest) {
       params.merges = int64_t(llvm::Log2_64(uint64_t(whole / largest)));
       params.block = params.across;
-      if (params.merges > kMostMerges)
+      if (kNsOfDigit * digitsOf(p) < kNsOfNetwork + kNsOfMerge * params.merges) {
         params = SortSchedule::Params();
+        setDigits(params, p);
+      }
     }
     return params.get(region.getContext());
   }
@@ -90,6 +97,14 @@ public:
     if (chosen.getItems() == 0)
       return withOtherBlocks(chosen);
     SmallVector<kernel::ScheduleAttr> others;
+    if (chosen.getDigits()) {
+      for (int64_t items : {chosen.getItems() / 2, chosen.getItems() * 2}) {
+        SortSchedule::Params params = chosen.getParams();
+        params.items = items;
+        others.push_back(params.get(region.getContext()));
+      }
+      return others;
+    }
     const int64_t words = networkSize(chosen);
     for (int64_t items : {chosen.getItems() / 2, chosen.getItems() * 2}) {
       SortSchedule::Params params = chosen.getParams();
@@ -108,6 +123,8 @@ public:
     MLIRContext *context = s.getContext();
     if (s.getItems() == 0)
       return {launchOf(p.lines() * p.rows, s.getBlock())};
+    if (s.getDigits())
+      return makeDigitLaunches(p, s);
     const int64_t words = networkSize(s), teams = s.getBlock() / s.getAcross();
     SmallVector<Launch> launches;
     auto add = [&](Launch launch, StringRef suffix) {
@@ -137,6 +154,8 @@ public:
   void emitTasks(const SortProblem &p, SortSchedule s, unsigned number, Emitter &e, Value begin, Value) const override {
     if (s.getItems() == 0)
       emitCounting(p, s, e, begin);
+    else if (s.getDigits())
+      emitDigits(p, s, number, e, begin);
     else if (s.getMerges() && number > 0)
       emitMerge(p, s, number - 1, e, begin);
     else
@@ -151,6 +170,13 @@ private:
     params.items = std::min(words, words >= kMany ? kItemsOfMany : kItems);
     params.across = words / params.items;
     params.block = std::max(params.across, kBlock);
+  }
+
+  static int64_t digitsOf(const SortProblem &p) { return llvm::divideCeil(int64_t(p.keyBits()), kDigitBits); }
+  static void setDigits(SortSchedule::Params &params, const SortProblem &p) {
+    params.block = params.across = kDigitThreads;
+    params.items = kItems;
+    params.digits = digitsOf(p);
   }
 
   /// The smallest network that takes what a limit leaves, if it is small beside the line. `largest`: that there is.
@@ -257,10 +283,16 @@ bool tc::codegen::gpu::SortProblem::isSingle() const {
   return prim::getConstantSize(keys) == 1 && hasOrderedKey(element());
 }
 
+unsigned tc::codegen::gpu::SortProblem::keyBits() const {
+  return unsigned(op.getKeyBits().value_or(orderedKeyBits(element())));
+}
+
+bool tc::codegen::gpu::SortProblem::isHuge() const { return getLargestSize(rows, op) > INT32_MAX; }
+
 unsigned tc::codegen::gpu::SortProblem::wordBits() const {
-  const unsigned key = orderedKeyBits(element());
+  const unsigned key = keyBits();
   const std::optional<int64_t> most = prim::getConstantSize(rows);
-  return key == 64 ? 128 : key <= 16 && most && *most <= (1 << 16) ? 32 : 64;
+  return key > 32 || isHuge() ? 128 : key <= 16 && most && *most <= (1 << 16) ? 32 : 64;
 }
 
 AffineExpr tc::codegen::gpu::keptOf(const SortProblem &p, int64_t length) {

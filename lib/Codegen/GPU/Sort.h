@@ -24,10 +24,14 @@ struct SortProblem {
   /// Whether networks sort it: rows are one key each.
   bool isSingle() const;
 
+  /// Bits that tell keys apart.
+  unsigned keyBits() const;
+  /// Whether the numbers of rows may take more than 32 bits.
+  bool isHuge() const;
   /// A key and the number of its row in one word, unsigned words in the order of the rows: of 32, 64 or 128 bits.
   unsigned wordBits() const;
   /// Bits of the number.
-  unsigned numberBits() const { return wordBits() == 32 ? 16 : 32; }
+  unsigned numberBits() const { return wordBits() / 2; }
 };
 
 /// Elements that a team sorts.
@@ -49,6 +53,12 @@ inline constexpr int64_t kMergeThreads = 256;
 /// A block of launch `number`, which sorts, and of merge `number`.
 void emitNetwork(const SortProblem &p, SortSchedule s, unsigned number, Emitter &e, mlir::Value task);
 void emitMerge(const SortProblem &p, SortSchedule s, unsigned number, Emitter &e, mlir::Value task);
+
+/// Bits of a digit, and threads of a block that sorts by digits: one for each value that a digit has.
+inline constexpr int64_t kDigitBits = 8, kDigitThreads = 1 << kDigitBits;
+/// The launches of a sort by digits, and a block of launch `number`.
+llvm::SmallVector<Launch> makeDigitLaunches(const SortProblem &p, SortSchedule s);
+void emitDigits(const SortProblem &p, SortSchedule s, unsigned number, Emitter &e, mlir::Value task);
 
 } // namespace tc::codegen::gpu
 

@@ -1,10 +1,10 @@
-//===- SortTasks.cpp - the "gpu.sort" strategy: networks and merges -----------------------------------------------===//
+//===- SortTasks.cpp - the "gpu.sort" strategy: words, networks and merges ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "GPU/Sort.h"
+#include "GPU/SortWords.h"
 
 #include "Common/EmitterHelpers.h"
 #include "Common/OrderedKey.h"
@@ -14,82 +14,81 @@ using namespace tc;
 using namespace tc::codegen;
 using namespace tc::codegen::gpu;
 
-namespace {
-
 using P = arith::CmpIPredicate;
 
-/// Words of a problem, and what is made of them.
-class SortWords {
-public:
-  SortWords(const SortProblem &p, Emitter &e) : p(p), e(e), b(e.builder()), type(b.getIntegerType(p.wordBits())) {}
+Value SortWords::constant(int64_t value) const {
+  return arith::ConstantOp::create(b, e.loc(), b.getIntegerAttr(type, APInt(p.wordBits(), uint64_t(value), true)));
+}
 
-  int64_t bytes() const { return p.wordBits() / 8; }
-  Value constant(int64_t value) const {
-    return arith::ConstantOp::create(b, e.loc(), b.getIntegerAttr(type, APInt(p.wordBits(), uint64_t(value), true)));
-  }
-  /// Behind all words, which pads what is sorted.
-  Value last() const { return constant(-1); }
-  Value compare(P predicate, Value x, Value y) const { return arith::CmpIOp::create(b, e.loc(), predicate, x, y); }
-  Value select(Value condition, Value x, Value y) const { return arith::SelectOp::create(b, e.loc(), condition, x, y); }
-  Value bitAnd(Value x, Value y) const { return arith::AndIOp::create(b, e.loc(), x, y); }
-  /// Both conditions; null: none.
-  Value both(Value x, Value y) const { return !x ? y : !y ? x : bitAnd(x, y); }
+Value SortWords::compare(P predicate, Value x, Value y) const {
+  return arith::CmpIOp::create(b, e.loc(), predicate, x, y);
+}
 
-  /// Of the row at `position` of the line at `line` in the batch.
-  Value make(ArrayRef<Index> line, Value position) const {
-    SmallVector<Index> at(line);
-    at.append({e.uniform(position), e.constant(0)});
-    const Type element = p.element();
-    const Value key = orderedKey(e, element, p.op.getDescending(), e.emit(p.op.getOperand(), at));
+Value SortWords::select(Value condition, Value x, Value y) const {
+  return arith::SelectOp::create(b, e.loc(), condition, x, y);
+}
+
+Value SortWords::bitAnd(Value x, Value y) const { return arith::AndIOp::create(b, e.loc(), x, y); }
+
+Value SortWords::make(ArrayRef<Index> line, Value position) const {
+  SmallVector<Index> at(line);
+  at.append({e.uniform(position), e.constant(0)});
+  const Type element = p.element();
+  Value key = orderedKey(e, element, p.op.getDescending(), e.emit(p.op.getOperand(), at));
+  if (!p.op.getKeyBits()) {
     const unsigned bits = orderedKeyBits(element), keyWidth = key.getType().getIntOrFloatBitWidth();
     const Value half = arith::ConstantOp::create(
         b, e.loc(), b.getIntegerAttr(key.getType(), APInt(keyWidth, uint64_t(1) << (bits - 1))));
-    const Value wide = resized(arith::AddIOp::create(b, e.loc(), key, half), type);
-    return arith::OrIOp::create(b, e.loc(), arith::ShLIOp::create(b, e.loc(), wide, constant(p.numberBits())),
-                                resized(position, type));
+    key = arith::AddIOp::create(b, e.loc(), key, half);
   }
-  /// i64: the row's number.
-  Value number(Value word) const {
-    const Type i64 = b.getI64Type();
-    const int64_t mask = (int64_t(1) << p.numberBits()) - 1;
-    if (p.wordBits() < 64)
-      return resized(bitAnd(word, constant(mask)), i64);
-    return bitAnd(resized(word, i64), e.i64(mask));
-  }
+  return arith::OrIOp::create(b, e.loc(),
+                              arith::ShLIOp::create(b, e.loc(), resized(key, type), constant(p.numberBits())),
+                              resized(position, type));
+}
 
-  Value load(Value pointer, Value offset) const {
-    return LLVM::LoadOp::create(b, e.loc(), type, e.address(pointer, type, offset), unsigned(bytes()));
-  }
-  void store(Value word, Value pointer, Value offset) const {
-    LLVM::StoreOp::create(b, e.loc(), word, e.address(pointer, type, offset), unsigned(bytes()));
-  }
-  /// The word of the lane whose number differs by `mask`.
-  Value shuffled(Value word, int32_t mask) const {
-    if (p.wordBits() <= 64)
-      return shuffle(e, word, mask);
-    const Type half = b.getI64Type();
-    const Value high = arith::ShRUIOp::create(b, e.loc(), word, constant(64));
-    const Value otherLow = shuffle(e, resized(word, half), mask), otherHigh = shuffle(e, resized(high, half), mask);
-    return arith::OrIOp::create(b, e.loc(), resized(otherLow, type),
-                                arith::ShLIOp::create(b, e.loc(), resized(otherHigh, type), constant(64)));
-  }
-  /// The word where the condition holds (null: it does), else the last one.
-  Value where(Value condition, Value word) const { return condition ? select(condition, word, last()) : word; }
+Value SortWords::number(Value word) const {
+  const Type i64 = b.getI64Type();
+  if (p.numberBits() == 64)
+    return resized(word, i64);
+  const int64_t mask = (int64_t(1) << p.numberBits()) - 1;
+  if (p.wordBits() < 64)
+    return resized(bitAnd(word, constant(mask)), i64);
+  return bitAnd(resized(word, i64), e.i64(mask));
+}
 
-  const SortProblem &p;
-  Emitter &e;
-  OpBuilder &b;
-  const Type type;
+Value SortWords::keyBits(Value word, int64_t low, int64_t count) const {
+  const Type i32 = b.getI32Type();
+  const Value bits = resized(arith::ShRUIOp::create(b, e.loc(), word, constant(int64_t(p.numberBits()) + low)), i32);
+  return bitAnd(bits, arith::ConstantIntOp::create(b, e.loc(), i32, (int64_t(1) << count) - 1));
+}
 
-private:
-  Value resized(Value x, Type to) const {
-    const unsigned from = x.getType().getIntOrFloatBitWidth(), bits = to.getIntOrFloatBitWidth();
-    if (from == bits)
-      return x;
-    return from < bits ? Value(arith::ExtUIOp::create(b, e.loc(), to, x))
-                       : Value(arith::TruncIOp::create(b, e.loc(), to, x));
-  }
-};
+Value SortWords::load(Value pointer, Value offset) const {
+  return LLVM::LoadOp::create(b, e.loc(), type, e.address(pointer, type, offset), unsigned(bytes()));
+}
+
+void SortWords::store(Value word, Value pointer, Value offset) const {
+  LLVM::StoreOp::create(b, e.loc(), word, e.address(pointer, type, offset), unsigned(bytes()));
+}
+
+Value SortWords::shuffled(Value word, int32_t mask) const {
+  if (p.wordBits() <= 64)
+    return shuffle(e, word, mask);
+  const Type half = b.getI64Type();
+  const Value high = arith::ShRUIOp::create(b, e.loc(), word, constant(64));
+  const Value otherLow = shuffle(e, resized(word, half), mask), otherHigh = shuffle(e, resized(high, half), mask);
+  return arith::OrIOp::create(b, e.loc(), resized(otherLow, type),
+                              arith::ShLIOp::create(b, e.loc(), resized(otherHigh, type), constant(64)));
+}
+
+Value SortWords::resized(Value x, Type to) const {
+  const unsigned from = x.getType().getIntOrFloatBitWidth(), bits = to.getIntOrFloatBitWidth();
+  if (from == bits)
+    return x;
+  return from < bits ? Value(arith::ExtUIOp::create(b, e.loc(), to, x))
+                     : Value(arith::TruncIOp::create(b, e.loc(), to, x));
+}
+
+namespace {
 
 /// A team of threads and its network.
 ///

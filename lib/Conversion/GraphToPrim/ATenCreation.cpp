@@ -316,7 +316,7 @@ LogicalResult permutation(NodeContext &ctx) {
   if (failed(type))
     return failure();
   Value keys = emitUniform(ctx, {*count, b.size(1)}, b.getF64Type(), 0, 1);
-  Value order = ArgSortOp::create(b, makeType(b.getI64Type(), {*count}), keys, /*descending=*/false);
+  Value order = ArgSortOp::create(b, makeType(b.getI64Type(), {*count}), keys, /*descending=*/false, /*keyBits=*/{});
   FailureOr<Value> result = c.convert(order, *type);
   return failed(result) ? failure() : ctx.result(*result);
 }

@@ -98,7 +98,7 @@ LogicalResult castMap(NodeContext &ctx) {
   }
   if (form == "DENSE") { // in the order of their keys
     Value order = ArgSortOp::create(b, makeType(b.getI64Type(), {parts->count}), b.unsqueeze(parts->keys, 1),
-                                    /*descending=*/false);
+                                    /*descending=*/false, /*keyBits=*/{});
     return setRow(ctx, GatherOp::create(b, values, order, 0));
   }
   int64_t length = ctx.getInt("max_map", 1);

@@ -46,7 +46,7 @@ Value tc::emitArgSort(PrimBuilder &b, Value v, int64_t axis, AffineExpr count, b
   Sizes sizes = getSizes(keys);
   sizes.pop_back();
   sizes.back() = count;
-  Value order = ArgSortOp::create(b, makeType(b.getI64Type(), sizes), keys, descending);
+  Value order = ArgSortOp::create(b, makeType(b.getI64Type(), sizes), keys, descending, /*keyBits=*/{});
   return b.transpose(order, axisLast(rank, axis, /*inverse=*/true));
 }
 
@@ -131,7 +131,8 @@ Groups tc::findGroups(PrimBuilder &b, Value x, int64_t axis, GroupOrder groupOrd
   };
   Value rows = toRows(keys), order;
   if (groupOrder != GroupOrder::OfNeighbours)
-    order = ArgSortOp::create(b, makeType(i64, {n}), sortKeys == keys ? rows : toRows(sortKeys), /*descending=*/false);
+    order = ArgSortOp::create(b, makeType(i64, {n}), sortKeys == keys ? rows : toRows(sortKeys), /*descending=*/false,
+                              /*keyBits=*/{});
   Value starts = findStarts(b, rows, order, equalNaN);
   Value ones = b.convert(starts, i64);
   Value group = ScanOp::create(b, ones.getType(), ReduceKind::Sum, ones, 0, /*exclusive=*/false, /*reverse=*/false);

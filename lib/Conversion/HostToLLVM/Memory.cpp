@@ -31,7 +31,7 @@ PlaceAttr ProgramBuilder::placeOf(Value value) {
 }
 
 Value ProgramBuilder::address(Value value) {
-  value = prim::getViewSource(value);
+  value = getMemorySource(value);
   PlaceAttr place = placeOf(value);
   AffineExpr offset = place.getOffset().getValue().getResult(0);
   auto within = [&](Value base) {
@@ -81,7 +81,7 @@ void ProgramBuilder::emitSegments(size_t first, size_t last, Value table) {
 }
 
 void ProgramBuilder::allocate(Value value) {
-  if (!hasDynamicMemory(value))
+  if (!hasDynamicMemory(value) || getMemorySource(value) != value)
     return;
   PlaceAttr place = placeOf(value);
   Value memory;

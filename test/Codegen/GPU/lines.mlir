@@ -51,6 +51,39 @@ func.func @many_updates(%x: tensor<2000x3x4xf32>, %i: tensor<500x1xi64>, %u: ten
 
 // -----
 
+// The last of many updates wins: the greatest number of those that name a slice, then an element a thread.
+// SCHEDULE-LABEL: func.func @winners
+// SCHEDULE: #kernel.gpu.scatter<winners = true>
+// CHECK-LABEL: func.func @winners
+// CHECK: %[[NONE:.*]] = host.launch @{{.*}}_none(
+// CHECK: host.launch @{{.*}}_winners({{.*}}, %[[NONE]]){{.*}} tied [3, 0] {{.*}} -> tensor<2000xi32>
+// CHECK: llvm.func @{{.*}}_winners(
+// CHECK: llvm.atomicrmw max {{.*}} i32
+func.func @winners(%x: tensor<2000x3x4xf32>, %i: tensor<5000x1xi64>, %u: tensor<5000x3x4xf32>) -> tensor<2000x3x4xf32> {
+  %r = kernel.region(%a = %x : tensor<2000x3x4xf32>, %b = %i : tensor<5000x1xi64>, %c = %u : tensor<5000x3x4xf32>) -> (tensor<2000x3x4xf32>) {
+    %d = prim.scatter_nd %a[%b], %c : (tensor<2000x3x4xf32>, tensor<5000x1xi64>, tensor<5000x3x4xf32>) -> tensor<2000x3x4xf32>
+    kernel.yield %d : tensor<2000x3x4xf32>
+  }
+  return %r : tensor<2000x3x4xf32>
+}
+
+// -----
+
+// Of elements along an axis, each has its own.
+// SCHEDULE-LABEL: func.func @winners_of_lines
+// SCHEDULE: #kernel.gpu.scatter<winners = true>
+// CHECK-LABEL: func.func @winners_of_lines
+// CHECK: host.launch @{{.*}}_winners({{.*}} -> tensor<128000xi32>
+func.func @winners_of_lines(%x: tensor<2000x64xf32>, %i: tensor<100x64xi64>, %u: tensor<100x64xf32>) -> tensor<2000x64xf32> {
+  %r = kernel.region(%a = %x : tensor<2000x64xf32>, %b = %i : tensor<100x64xi64>, %c = %u : tensor<100x64xf32>) -> (tensor<2000x64xf32>) {
+    %d = prim.scatter_elements %a[%b], %c axis = 0 : (tensor<2000x64xf32>, tensor<100x64xi64>, tensor<100x64xf32>) -> tensor<2000x64xf32>
+    kernel.yield %d : tensor<2000x64xf32>
+  }
+  return %r : tensor<2000x64xf32>
+}
+
+// -----
+
 // Updates with an order: threads find where those of their slices begin, and combine them in registers.
 // SCHEDULE-LABEL: func.func @ordered
 // SCHEDULE: #kernel.gpu.scatter<block = 256, slices = 4, across = 16, along = 4>

@@ -113,7 +113,7 @@ func.func @limit_of_parts(%x: tensor<1x1000000x1xf32>) -> tensor<1x50xi64> {
 
 // -----
 
-// Rows of several keys, and lines of any length, are counted.
+// Rows of several keys are counted.
 // SCHEDULE-LABEL: func.func @keys
 // SCHEDULE: #kernel.gpu.sort<>
 func.func @keys(%x: tensor<8x100x2xf32>) -> tensor<8x100xi64> {
@@ -126,8 +126,13 @@ func.func @keys(%x: tensor<8x100x2xf32>) -> tensor<8x100xi64> {
 
 // -----
 
+// Lines of any length are sorted by digits: words of 128 bits hold any number.
 // SCHEDULE-LABEL: func.func @any
-// SCHEDULE: #kernel.gpu.sort<>
+// SCHEDULE: #kernel.gpu.sort<block = 256, items = 8, across = 256, digits = 4>
+// CHECK-LABEL: func.func @any
+// CHECK: host.launch{{.*}}_counts0
+// CHECK: host.launch{{.*}}_words2{{.*}} -> tensor<3x?xi64, #prim.dims<#{{.*}}>>
+// CHECK: llvm.load {{.*}} -> i128
 !x = tensor<3x?x1xi32, #prim.dims<affine_map<()[s0] -> (3, s0, 1)>>>
 !r = tensor<3x?xi64, #prim.dims<affine_map<()[s0] -> (3, s0)>>>
 func.func @any(%x: !x) -> !r {
@@ -152,4 +157,44 @@ func.func @bounded(%x: !x) -> !r attributes {prim.symbols = [#prim.symbol<"n", 0
     kernel.yield %s : !r
   }
   return %r : !r
+}
+
+// -----
+
+// Long lines: fewer digits than merges. Lanes of equal digits find each other.
+// SCHEDULE-LABEL: func.func @digits
+// SCHEDULE: #kernel.gpu.sort<block = 256, items = 8, across = 256, digits = 4>
+// CHECK-LABEL: func.func @digits
+// CHECK: host.launch{{.*}}_counts0({{.*}} -> tensor<1x256x196xi32>
+// CHECK: host.launch{{.*}}_offsets0({{.*}} -> tensor<1x256x197xi32>
+// CHECK: host.launch{{.*}}_words0({{.*}} -> tensor<1x400000xi64>
+// CHECK: host.launch{{.*}}_offsets3(
+// CHECK: host.launch @k0_arg_sort(
+// CHECK: llvm.func @k0_arg_sort(
+// CHECK: nvvm.match.sync any
+// CHECK: llvm.atomicrmw add
+// CHECK: nvvm.shfl.sync idx
+func.func @digits(%x: tensor<1x400000x1xf32>) -> tensor<1x400000xi64> {
+  %r = kernel.region(%a = %x : tensor<1x400000x1xf32>) -> (tensor<1x400000xi64>) {
+    %s = prim.arg_sort %a : tensor<1x400000x1xf32> -> tensor<1x400000xi64>
+    kernel.yield %s : tensor<1x400000xi64>
+  }
+  return %r : tensor<1x400000xi64>
+}
+
+// -----
+
+// Of keys that are known to be small, fewer digits, and words of 32 bits.
+// SCHEDULE-LABEL: func.func @key_bits
+// SCHEDULE: #kernel.gpu.sort<block = 256, items = 8, across = 256, digits = 2>
+// CHECK-LABEL: func.func @key_bits
+// CHECK: host.launch{{.*}}_words0({{.*}} -> tensor<1x20000xi32>
+// CHECK-NOT: _counts2
+// CHECK: llvm.func @k0_arg_sort(
+func.func @key_bits(%x: tensor<20000x1xi32>) -> tensor<20000xi64> {
+  %r = kernel.region(%a = %x : tensor<20000x1xi32>) -> (tensor<20000xi64>) {
+    %s = prim.arg_sort %a key_bits 15 : tensor<20000x1xi32> -> tensor<20000xi64>
+    kernel.yield %s : tensor<20000xi64>
+  }
+  return %r : tensor<20000xi64>
 }

@@ -74,7 +74,7 @@ func.func @dynamic(%x: tensor<8192x?xf32>, %y: tensor<?x8192xf32>) -> tensor<819
 // Four warpgroups share the registers of a processor: a thread that asked for more than there are would wait without end.
 // SCHEDULE-LABEL: func.func @groups
 // CHECK-LABEL: func.func @groups
-// CHECK: setmaxnreg.inc.sync.aligned.u32 112;
+// CHECK: setmaxnreg.inc.sync.aligned.u32 104;
 // CHECK: setmaxnreg.dec.sync.aligned.u32 40;
 func.func @groups(%x: tensor<4096x768xbf16>, %y: tensor<768x3072xbf16>) -> tensor<4096x3072xbf16> {
   %r = kernel.region(%a = %x : tensor<4096x768xbf16>, %b = %y : tensor<768x3072xbf16>) -> (tensor<4096x3072xbf16>)

@@ -38,6 +38,14 @@ func.func @group_on_device(%x: tensor<4xf32>) {
 // -----
 
 // C3
+func.func @tied_to_an_input(%x: tensor<4xf32>) {
+  // expected-error @+1 {{ties an output to what is no result of a launch of the same type}}
+  %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> tied [0, 0] : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @steps_on_device(%x: tensor<4xf32>) {
   // expected-error @+1 {{of a device has steps; launches in steps are of the CPU}}
   %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> steps affine_map<() -> (3)> {device = {}} : (tensor<4xf32>) -> tensor<4xf32>

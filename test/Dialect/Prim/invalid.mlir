@@ -357,6 +357,14 @@ func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<3x5xi64> {
 
 // -----
 
+func.func @arg_sort_of_floats_with_bits(%x: tensor<5x1xf32>) -> tensor<5xi64> {
+  // expected-error @+1 {{(C2) key_bits stand with integers of more bits, in rising order}}
+  %0 = prim.arg_sort %x key_bits 9 : tensor<5x1xf32> -> tensor<5xi64>
+  return %0 : tensor<5xi64>
+}
+
+// -----
+
 // C1
 func.func @fft_halves(%x: tensor<2x5x1x1xf16>) -> tensor<2x5x1x2xf16> {
   // expected-error @+1 {{(C1) operand and result are of f32, or both of f64}}

@@ -259,6 +259,9 @@ func.func @bound_by_control_flow(%c: tensor<i1>, %n: tensor<i64>, %x: tensor<4xf
 func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<2x3xi64> {
   // CHECK: prim.arg_sort %{{.*}} descending : tensor<2x5x1xf32> -> tensor<2x3xi64>
   %0 = prim.arg_sort %x descending : tensor<2x5x1xf32> -> tensor<2x3xi64>
+  // CHECK: prim.arg_sort %{{.*}} key_bits 9 : tensor<5x1xi32> -> tensor<5xi64>
+  %keys = prim.splat 3 : i32 : tensor<5x1xi32>
+  %1 = prim.arg_sort %keys key_bits 9 : tensor<5x1xi32> -> tensor<5xi64>
   return %0 : tensor<2x3xi64>
 }
 

@@ -57,7 +57,32 @@ SmallVector<LaunchOp> tc::host::getGroupMembers(LaunchOp launch) {
   return members;
 }
 
+Value LaunchOp::getTiedInput(unsigned output) {
+  const ArrayRef<int64_t> pairs = getTied().value_or(ArrayRef<int64_t>());
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i + 1] == int64_t(output))
+      return getInputs()[pairs[i]];
+  return {};
+}
+
+Value tc::host::getMemorySource(Value value) {
+  for (;;) {
+    value = prim::getViewSource(value);
+    auto launch = value.getDefiningOp<LaunchOp>();
+    const Value tied = launch ? launch.getTiedInput(cast<OpResult>(value).getResultNumber()) : Value();
+    if (!tied)
+      return value;
+    value = tied;
+  }
+}
+
 LogicalResult LaunchOp::verify() {
+  const ArrayRef<int64_t> pairs = getTied().value_or(ArrayRef<int64_t>());
+  for (size_t i = 0; i < pairs.size(); i += 2) // C5
+    if (i + 1 == pairs.size() || uint64_t(pairs[i]) >= getInputs().size() ||
+        uint64_t(pairs[i + 1]) >= getOutputs().size() || !getInputs()[pairs[i]].getDefiningOp<LaunchOp>() ||
+        getInputs()[pairs[i]].getType() != getOutputs()[pairs[i + 1]].getType())
+      return emitOpError("ties an output to what is no result of a launch of the same type");
   if (getSteps() && getDeviceAttr()) // C3
     return emitOpError("of a device has steps; launches in steps are of the CPU");
   if (getSteps() && getSteps()->getNumResults() != 1) // C3

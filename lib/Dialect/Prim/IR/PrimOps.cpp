@@ -457,6 +457,11 @@ LogicalResult ArgSortOp::verify() {
     return emitOpError("needs an operand [B.., N, M] and a result [B.., K] of i64");
   if (ArrayRef(in).drop_back(2) != ArrayRef(out).drop_back(1))
     return emitOpError("operand and result differ in their leading sizes");
+  if (const std::optional<int64_t> bits = getKeyBits()) {
+    const auto integer = dyn_cast<IntegerType>(tensorType(getOperand()).getElementType());
+    if (!integer || *bits < 1 || *bits >= integer.getWidth() || getDescending())
+      return emitOpError("(C2) key_bits stand with integers of more bits, in rising order");
+  }
   return success();
 }
 

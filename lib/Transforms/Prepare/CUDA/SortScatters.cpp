@@ -1,8 +1,8 @@
 //===- SortScatters.cpp - scatters of many updates by the order of what these name --------------------------------===//
 //
-// Updates that meet in a slice are combined as they come, so that the last one wins and sums are the same in each run.
-// Threads of a slice that look for its updates look at all of them, which grows with slices times updates. Sorted by
-// the slice that they name, those of one stand together:
+// Updates that meet in a slice are combined as they come, so that sums are the same in each run. Threads of a slice
+// that look for its updates look at all of them, which grows with slices times updates. Sorted by the slice that they
+// name, those of one stand together (where the last one wins, gpu.scatter finds it without):
 //
 //   scatter_nd(source [A.., K..], indices [J.., D], updates [J.., K..])
 //     ->  cell  = the number of the slice that an update names, [n]
@@ -32,8 +32,8 @@ using namespace tc::prim;
 
 namespace {
 
-// Updates that are worth a sort, and of which one is (gpu.sort).
-constexpr int64_t kLeastUpdates = 4096, kMostUpdates = 1 << 24;
+// Updates that are worth a sort.
+constexpr int64_t kLeastUpdates = 4096;
 
 /// The number of the slice, [n] of i64, that each update of `op` names, as scatters read indices: from the end where
 /// they are below 0, and within the source.
@@ -53,15 +53,17 @@ Value cellsOf(PrimBuilder &b, ScatterNDOp op, ArrayRef<AffineExpr> named, Affine
   return cells;
 }
 
-Value sortScatter(PrimBuilder &b, ScatterNDOp op, ArrayRef<AffineExpr> named, bool isNarrow) {
+/// `most`: slices that there are, at most.
+Value sortScatter(PrimBuilder &b, ScatterNDOp op, ArrayRef<AffineExpr> named, int64_t most) {
   MLIRContext *context = op.getContext();
   const Sizes of = getSizes(op.getSource()), tuples = getSizes(op.getIndices());
   const AffineExpr count = product(context, ArrayRef(tuples).drop_back());
   Value cells = cellsOf(b, op, named, count);
-  if (isNarrow)
+  if (most <= INT32_MAX)
     cells = b.convert(cells, b.getI32Type());
-  const Value order =
-      ArgSortOp::create(b, makeType(b.getI64Type(), {count}), b.unsqueeze(cells, 1), /*descending=*/false);
+  const auto keyBits = int64_t(llvm::Log2_64_Ceil(uint64_t(std::max<int64_t>(most, 2))));
+  const Value order = ArgSortOp::create(b, makeType(b.getI64Type(), {count}), b.unsqueeze(cells, 1),
+                                        /*descending=*/UnitAttr(), b.getI64IntegerAttr(keyBits));
   Sizes slices{product(context, named)}, updates{count};
   for (AffineExpr size : ArrayRef(of).drop_front(named.size())) {
     slices.push_back(size);
@@ -102,13 +104,12 @@ struct SortScattersPass : tc::prepare::impl::SortScattersPassBase<SortScattersPa
       const Sizes of = getSizes(op.getSource()), tuples = getSizes(op.getIndices());
       const ArrayRef<AffineExpr> named = ArrayRef(of).take_front(size_t(*getConstantSize(tuples.back())));
       const AffineExpr count = product(&getContext(), ArrayRef(tuples).drop_back());
-      if (op.getOrder() || named.empty() || getLikelySize(count, op, /*usual=*/kLeastUpdates) < kLeastUpdates ||
-          getLargestSize(count, op) > kMostUpdates)
+      if (op.getOrder() || !op.getKind() || named.empty() ||
+          getLikelySize(count, op, /*usual=*/kLeastUpdates) < kLeastUpdates)
         continue;
       OpBuilder builder(op);
       PrimBuilder b(builder, op);
-      const bool isNarrow = getLargestSize(product(&getContext(), named), op) <= INT32_MAX;
-      op.getResult().replaceAllUsesWith(sortScatter(b, op, named, isNarrow));
+      op.getResult().replaceAllUsesWith(sortScatter(b, op, named, getLargestSize(product(&getContext(), named), op)));
       op.erase();
     }
   }

@@ -58,6 +58,8 @@ inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";
 
 /// The launches that run at the same time as `launch`, itself among them, in order.
 llvm::SmallVector<LaunchOp> getGroupMembers(LaunchOp launch);
+/// The value whose memory `value` is, through views and what launches tie.
+mlir::Value getMemorySource(mlir::Value value);
 /// Bytes of one element in memory as numerator over `elementsPerGroup`: i1 takes a byte, 4-bit and 2-bit types are
 /// packed. Returns bits per element (8 for i1); 0 for types without a size.
 unsigned getElementBits(mlir::Type elementType);

@@ -75,21 +75,26 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
     `steps`, a size expression, makes it a launch in steps: step s calls the kernel for ranges of [s * tasks, (s + 1) * tasks) and
     begins when all tasks of the steps before it are done. What a step wrote to the outputs, later ones may read. The members of a
     group have the same steps and take them together.
+    `tied` lists (input, output) pairs, flattened: the output is the input's memory, which the launch changes; nothing but launches
+    of the same kernel has the input.
 
     (C1) A launch with `device` has no `group`.  (C2) No member of a group reads what another one computes.
     (C3) A launch with `device` has no `steps`, which is a map with one result.  (C4) Members of a group have equal `steps`.
+    (C5) What is tied is what another launch made, of the same type.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$symbols,
                    AffineMapAttr:$tasks, AffineMapAttr:$grain, OptionalAttr<AffineMapAttr>:$steps, OptionalAttr<AffineMapAttr>:$scratch,
-                   OptionalAttr<DenseI64ArrayAttr>:$inPlace, OptionalAttr<DictionaryAttr>:$device,
+                   OptionalAttr<DenseI64ArrayAttr>:$inPlace, OptionalAttr<DenseI64ArrayAttr>:$tied, OptionalAttr<DictionaryAttr>:$device,
                    OptionalAttr<TC_CostAttr>:$cost, OptionalAttr<I64Attr>:$group);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Whether this launch runs at the same time as the one before it.
     bool joinsPrevious();
+    /// The input that is the memory of an output, or null.
+    ::mlir::Value getTiedInput(unsigned output);
   }];
-  let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`steps` $steps^)? (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
+  let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`steps` $steps^)? (`scratch` $scratch^)? (`in_place` $inPlace^)? (`tied` $tied^)? attr-dict `:` functional-type($inputs, $outputs)";
 }
 
 def Host_GuardAttr : AttrDef<Host_Dialect, "Guard"> {

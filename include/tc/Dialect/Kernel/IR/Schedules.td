@@ -349,14 +349,17 @@ def Kernel_GpuScatter : Kernel_Strategy<"GpuScatter", "gpu.scatter", [
     Number<"ranges", "of slices, each of a block, whose threads look at all updates together; 0: there are none, but groups">,
     Number<"slices", "of a block, where updates have an order; 0: they have none", 0, 0>,
     PowerOfTwo<"across", "with slices: threads along the columns of one", 1>,
-    PowerOfTwo<"along", "with slices: threads along the updates of one, whose results are combined", 1>
+    PowerOfTwo<"along", "with slices: threads along the updates of one, whose results are combined", 1>,
+    Flag<"winners", "launches find the last update of each element or slice, which a thread an element takes">
   ]> {
   let moreChecks =
       "  if (ranges && block % 32 != 0)\n"
       # "    return emitError() << \"blocks that look at updates have whole warps, not \" << block << \" threads\";\n"
       # "  if (slices && (ranges || groups != 1 || block % (across * along) != 0 || slices % (block / (across * along)) != 0))\n"
       # "    return emitError() << \"with slices there are no ranges or groups; across * along, \" << across * along\n"
-      # "                       << \", divides block, \" << block << \", and what of it is left divides slices, \" << slices;\n";
+      # "                       << \", divides block, \" << block << \", and what of it is left divides slices, \" << slices;\n"
+      # "  if (winners && (ranges || slices || groups != 1))\n"
+      # "    return emitError() << \"with winners there are no ranges, slices or groups\";\n";
   let summary = "Updates in order, by the one thread that an element belongs to";
 }
 def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [
@@ -365,7 +368,8 @@ def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [
     PowerOfTwo<"across", "threads that sort together; those of a block divide into such teams", 0, 0>,
     Number<"merges", "launches that merge two sorted parts of a line each; 0: a team sorts whole lines", 0, 0>,
     Flag<"limit", "a team first finds a limit that the elements asked for do not exceed, and sorts what does not exceed it">,
-    Number<"parts", "with a limit: of a line, whose first elements a second launch sorts; 1: there is none", 1, 1>
+    Number<"parts", "with a limit: of a line, whose first elements a second launch sorts; 1: there is none", 1, 1>,
+    Number<"digits", "of 8 bits that keys are sorted by, the lowest first, by blocks of 256 threads; 0: by networks", 0, 0>
   ]> {
   let moreChecks =
       "  if (items != 0 && (across == 0 || block % across != 0))\n"
@@ -377,8 +381,10 @@ def Kernel_GpuSort : Kernel_Strategy<"GpuSort", "gpu.sort", [
       # "  if (items == 0 && (across != 0 || merges != 0 || limit))\n"
       # "    return emitError() << \"threads that count have no teams, merges or limits\";\n"
       # "  if (parts > 1 && !limit)\n"
-      # "    return emitError() << \"parts want a limit\";\n";
-  let summary = "Sorts and top-k: teams of threads by a network, and merges; or the number of rows before each";
+      # "    return emitError() << \"parts want a limit\";\n"
+      # "  if (digits && (block != 256 || across != 256 || merges || limit))\n"
+      # "    return emitError() << \"with digits block and across are 256, and there are no merges and no limit\";\n";
+  let summary = "Sorts and top-k: teams of threads by a network, and merges; by digits; or the number of rows before each";
 }
 def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_reduce", [
     PowerOfTwo<"block", "threads of a block", 256, 32>,

@@ -331,11 +331,12 @@ def Prim_ArgSortOp : Prim_Op<"arg_sort", "Alone", [Pure]> {
   let description = [{
     operand [B.., N, M], result [B.., K] of i64, K <= N: for each b the numbers of the first K of the N rows of M keys, in rising
     order, or falling order with `descending`; equal rows in the order of their numbers either way. NaN is above all numbers, -0
-    equals 0. (C1) the result has the operand's leading sizes B and one dim more.
+    equals 0. `key_bits`: keys are known to lie in [0, 2^key_bits). (C1) the result has the operand's leading sizes B and one dim
+    more. (C2) key_bits, at least 1, stand with integers that have more, in rising order.
   }];
-  let arguments = (ins AnyRankedTensor:$operand, UnitAttr:$descending);
+  let arguments = (ins AnyRankedTensor:$operand, UnitAttr:$descending, OptionalAttr<I64Attr>:$keyBits);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$operand (`descending` $descending^)? attr-dict `:` type($operand) `->` type($result)";
+  let assemblyFormat = "$operand (`descending` $descending^)? (`key_bits` $keyBits^)? attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
 }
 
