@@ -18,11 +18,14 @@ CONSTANTS = ["TCRT_MAX_RANK", "TCRT_ALL_STATES"]
 RUN = "tcrt_status_t tc_run(tcrt_context_t *context, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
 # The same with the data of inputs and then outputs by their addresses; 0: of an output, none is bound. What does not wait is only enqueued on a GPU.
 RUN_AT = "tcrt_status_t tc_run_at(tcrt_context_t *context, int waits, uint32_t input_count, tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs, const uintptr_t *addresses)"
+# A hash of the addresses of some tensors and of samples of their bytes, on the host: what was written past PyTorch's counters of versions is seen in most cases.
+MARK = "uint64_t tc_mark(const uintptr_t *addresses, uint32_t count, const tc_static_t *tensors)"
 # The same with arrays on a GPU: what was enqueued in `stream` comes before the run and, unless it waits, the run before what comes later in `stream`.
 RUN_ON = "tcrt_status_t tc_run_on(tcrt_context_t *context, int32_t gpu, void *stream, int waits, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs)"
 # Memory of a GPU that arrays of Python and DLPack's tensors share, freed by the last of them, whichever thread that is on: it needs no interpreter.
 # DLPack's structures, of versions 0 and 1.
 TYPES = """
+typedef struct tc_static_t { uint32_t input; uint64_t bytes; } tc_static_t;
 typedef struct tc_memory_t { void *data; uint64_t bytes; void *stream; int32_t gpu; int is_shared; int64_t references; } tc_memory_t;
 typedef struct tc_dltensor_t {
   void *data;
@@ -51,6 +54,8 @@ void *tc_capsule_destructor(void);
 SOURCE = """
 #include "tcrt/tcrt.h"
 
+#include <string.h>
+%s
 /* Binds all inputs but those without dtype, and the outputs that have data; runs, to the end or not; says what the
  * outputs are. */
 static tcrt_status_t run(tcrt_context_t *context, int waits, uint32_t input_count, const tcrt_tensor_t *inputs, uint32_t output_count, tcrt_tensor_t *outputs) {
@@ -89,6 +94,24 @@ static %s {
 }
 
 static %s {
+  enum { SAMPLES = 8 };
+  uint64_t mark = 14695981039346656037u;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uintptr_t address = addresses[tensors[i].input];
+    const uint64_t bytes = tensors[i].bytes, size = bytes < sizeof(uint64_t) ? bytes : sizeof(uint64_t);
+    mark = (mark ^ address) * 1099511628211u;
+    const int samples = bytes <= sizeof(uint64_t) ? bytes != 0 : SAMPLES;
+    for (int s = 0; s < samples; ++s) {
+      uint64_t word = 0;
+      memcpy(&word, (const char *)address + (samples == 1 ? 0 : (bytes - size) / (SAMPLES - 1) * s), size);
+      mark = (mark ^ word) * 1099511628211u;
+      mark ^= mark >> 29;
+    }
+  }
+  return mark;
+}
+
+static %s {
   void *own = tcrt_context_stream(context);
   if (own && own != stream) {
     const tcrt_status_t status = tcrt_gpu_order(gpu, stream, own);
@@ -98,7 +121,7 @@ static %s {
   const tcrt_status_t status = run(context, waits, input_count, inputs, output_count, outputs);
   return status == TCRT_OK && !waits && own && own != stream ? tcrt_gpu_order(gpu, own, stream) : status;
 }
-%s
+
 /* `stream`: in which it is used first, and alone until somebody shares it with others. */
 static tcrt_status_t tc_memory_create(int32_t gpu, uint64_t bytes, void *stream, tc_memory_t **memory) {
   tc_memory_t made = {NULL, bytes, stream, gpu, 0, 1};
@@ -170,7 +193,7 @@ static void tc_destroy_capsule(PyObject *capsule) {
 }
 
 static void *tc_capsule_destructor(void) { return (void *)(uintptr_t)tc_destroy_capsule; }
-""" % (RUN, RUN_AT, RUN_ON, TYPES)
+""" % (TYPES, RUN, RUN_AT, MARK, RUN_ON)
 
 
 def declarations(include, cc):
@@ -197,7 +220,7 @@ def main():
     ffi = cffi.FFI()
     ffi.cdef("\n".join(f"#define {name} ..." for name in CONSTANTS))
     ffi.cdef(declarations(options.include, options.cc))
-    ffi.cdef(TYPES + FUNCTIONS + ";".join((RUN, RUN_AT, RUN_ON, "")))
+    ffi.cdef(TYPES + FUNCTIONS + ";".join((RUN, RUN_AT, MARK, RUN_ON, "")))
     ffi.set_source("tc_compiler._tcrt", SOURCE, py_limited_api=True)
     ffi.emit_c_code(options.out)
 

@@ -105,13 +105,13 @@ ArtifactCache::ArtifactCache(const CompileRequest &request, llvm::raw_ostream &e
 /// Every option is named here, so that a new one has to be thought of: those that change what is written, or what is
 /// said with it, are part of the key.
 std::optional<cache::Key> ArtifactCache::makeRequestKey() {
-  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, innerOutputs, disabled,
-               backendFor, stopAfter, mode, tuningDb, tuningCandidates, tuningMachine, tuningThreads, precision,
-               nodePrecisions, quantize, calibrate, calibrateMethod, quantizeExclude, quantizeBudget, quantizedModel,
-               chosenPrecision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs, depFile, configFile,
-               printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds, allowHostOps, verbose, quiet,
-               jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime, maxSeconds, cacheDir, cacheSizeBytes,
-               commandLine, executable] = request;
+  const auto &[model, output, targets, cpus, gpus, dims, shapes, customOps, noAssume, staticInputs, innerOutputs,
+               disabled, backendFor, stopAfter, mode, tuningDb, tuningCandidates, tuningMachine, tuningThreads,
+               precision, nodePrecisions, quantize, calibrate, calibrateMethod, quantizeExclude, quantizeBudget,
+               quantizedModel, chosenPrecision, compileTo, stopAtPhase, explain, explainFile, debugDir, logs, depFile,
+               configFile, printIrAfter, fullGraph, verify, externalWeights, allowLibs, checkBounds, allowHostOps,
+               verbose, quiet, jobs, refit, isRefitRead, maxMemory, maxMemoryBytes, maxTime, maxSeconds, cacheDir,
+               cacheSizeBytes, commandLine, executable] = request;
   if (!modelKey) {
     std::unique_ptr<llvm::MemoryBuffer> file = tryToMap(model);
     if (!file)
@@ -128,6 +128,7 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
       .add("dims", dims)
       .add("shapes", shapes)
       .add("no-assume", noAssume)
+      .add("static inputs", staticInputs)
       .add("inner outputs", innerOutputs)
       .add("disabled", disabled)
       .add("backend for", backendFor)

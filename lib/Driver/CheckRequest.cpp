@@ -212,6 +212,10 @@ int Compiler::checkRequest(MLIRContext *context) {
   if (!request.backendFor.empty() && isFor(machine::TargetKind::Cuda))
     return wrong("--backend-for hands nodes to ONNX Runtime on the CPU, which code for --target cuda would wait for; "
                  "leave one of them out");
+  if (!request.staticInputs.empty() && isFor(machine::TargetKind::Cuda))
+    return wrong(
+        "--static-input is for code of CPUs, and --target cuda reads all inputs in each run; leave one of them "
+        "out");
   CustomOperators signatures;
   for (const std::string &file : request.customOps)
     if (llvm::Error error = readCustomOperators(file, signatures))
@@ -267,6 +271,8 @@ int Compiler::checkStart(Phase from, Phase last) {
   const std::pair<StringRef, bool> ofFuse[] = {{"--mode", measures()},
                                                {"--tuning-db", !request.tuningDb.empty()},
                                                {"--tuning-candidates", !request.tuningCandidates.empty()}};
+  if (!request.staticInputs.empty() && from > Phase::Kernel)
+    return fail(kWrongUse, where + "; --static-input needs a model or a module of phase kernel or before");
   for (auto [option, given] : ofFuse)
     if (given && from > Phase::Fuse)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase fuse or before");

@@ -483,6 +483,7 @@ int Compiler::compile() {
   options.checkBounds = request.checkBounds;
   setPrecision({request.choosesPrecision() ? "f32" : request.precision, request.nodePrecisions});
   options.disabled = ArrayRef<std::string>(request.disabled);
+  options.staticInputs = ArrayRef<std::string>(request.staticInputs);
   options.jobs = jobs;
   options.debugDir = request.debugDir;
   options.report = &explanation.report;
@@ -517,6 +518,8 @@ int Compiler::compile() {
   if (isMlir && from != Phase::Import && from != Phase::Object && getFunctions(**module).empty())
     return fail(kWrongUse, request.model + ": error: the module has no function of phase " + getName(from).str() +
                                ", so that there is nothing to compile");
+  if (std::string sentence = findUnusedInput(**module, "--static-input", request.staticInputs); !sentence.empty())
+    return fail(kWrongUse, request.model + ": error: " + sentence);
   if (from == Phase::Import)
     for (const std::string &sentence :
          {giveUpNames(**module, request.noAssume), stopAfter(**module, request.stopAfter),

@@ -160,6 +160,25 @@ std::string tc::driver::stopAfter(ModuleOp module, unsigned count) {
   return "";
 }
 
+std::string tc::driver::findUnusedInput(ModuleOp module, StringRef option, ArrayRef<std::string> patterns) {
+  std::vector<std::string> names;
+  for (auto function : module.getOps<graph::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      names.push_back(function.getArgName(i).str());
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto name = function.getArgAttrOfType<StringAttr>(i, "tc.name"))
+        names.push_back(name.str());
+  for (const std::string &text : patterns) {
+    const NodePattern pattern(text);
+    if (llvm::none_of(names, [&](const std::string &name) { return pattern.matches(name); }))
+      return (option + " " + text + " names no input of the model" + didYouMean(text, names) +
+              "; tc-inspect MODEL shows their names, and * is any text")
+          .str();
+  }
+  return "";
+}
+
 std::string tc::driver::findUnusedPattern(ModuleOp module, StringRef option, ArrayRef<std::string> patterns) {
   if (patterns.empty())
     return "";

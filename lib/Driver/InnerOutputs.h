@@ -34,6 +34,8 @@ std::string stopAfter(mlir::ModuleOp module, unsigned count);
 
 /// The same of an option whose patterns may name any node of a graph, inside of branches and loops, too.
 std::string findUnusedPattern(mlir::ModuleOp module, llvm::StringRef option, llvm::ArrayRef<std::string> patterns);
+/// The same of one whose patterns name inputs.
+std::string findUnusedInput(mlir::ModuleOp module, llvm::StringRef option, llvm::ArrayRef<std::string> patterns);
 
 } // namespace tc::driver
 

@@ -174,6 +174,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Host:
+    if (!options.staticInputs.empty())
+      manager.addPass(createHoistStaticPass({list(options.staticInputs)}));
     if (options.target == machine::TargetKind::Cpu)
       manager.addNestedPass<func::FuncOp>(createGroupLaunchesPass());
     else if (machine::getDevice(options.target) == machine::DeviceKind::Cuda)

@@ -160,6 +160,7 @@ Object tc::driver::describeOptions(const CompileRequest &request, bool isTuned) 
                  {"dims", toArray(request.dims)},
                  {"shapes", toArray(request.shapes)},
                  {"no-assume", toArray(request.noAssume)},
+                 {"static-input", toArray(request.staticInputs)},
                  {"outputs", toArray(request.innerOutputs)},
                  {"disable", toArray(request.disabled)},
                  {"backend-for", toArray(request.backendFor)},
@@ -188,6 +189,8 @@ std::vector<std::string> tc::driver::describeFlags(const CompileRequest &request
     flags.push_back("--shape " + shape);
   for (const std::string &name : request.noAssume)
     flags.push_back("--no-assume " + name);
+  for (const std::string &pattern : request.staticInputs)
+    flags.push_back("--static-input " + pattern);
   for (const std::string &pattern : request.innerOutputs)
     flags.push_back("--outputs " + pattern);
   if (request.stopAfter)
@@ -231,6 +234,7 @@ std::string tc::driver::readOptions(CompileRequest &request) {
       {"--dim", !request.dims.empty()},
       {"--shape", !request.shapes.empty()},
       {"--no-assume", !request.noAssume.empty()},
+      {"--static-input", !request.staticInputs.empty()},
       {"--outputs", !request.innerOutputs.empty()},
       {"--disable", !request.disabled.empty()},
       {"--backend-for", !request.backendFor.empty()},
@@ -270,8 +274,9 @@ std::string tc::driver::readOptions(CompileRequest &request) {
     isRead &= readList(*options, key, *list);
   // Of an artifact from before there were these options.
   request.stopAfter = unsigned(options->getInteger("stop-after").value_or(0));
-  for (auto [key, list] : {std::pair("disable", &request.disabled), std::pair("backend-for", &request.backendFor),
-                           std::pair("node-precision", &request.nodePrecisions)})
+  for (auto [key, list] :
+       {std::pair("disable", &request.disabled), std::pair("backend-for", &request.backendFor),
+        std::pair("node-precision", &request.nodePrecisions), std::pair("static-input", &request.staticInputs)})
     isRead &= !options->get(key) || readList(*options, key, *list);
   std::optional<StringRef> precision = options->getString("precision"), mode = options->getString("mode");
   std::optional<bool> checkBounds = options->getBoolean("check-bounds");

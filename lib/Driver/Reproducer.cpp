@@ -183,6 +183,8 @@ void Reproducer::setPhase(Phase phase) {
   add("--dim", request.dims);
   add("--shape", request.shapes);
   add("--no-assume", request.noAssume);
+  for (const std::string &pattern : request.staticInputs)
+    command.push_back("--static-input=" + pattern);
   for (const std::string &pattern : request.innerOutputs)
     command.push_back("--outputs=" + pattern);
   if (request.stopAfter)

@@ -83,25 +83,42 @@ llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Ten
   if (tcrt_context_create(model, nullptr, &context) != TCRT_OK)
     return lastError();
   auto destroy = llvm::make_scope_exit([&] { tcrt_context_destroy(context); });
-  if (tcrt_context_set_function(context, function) != TCRT_OK)
-    return lastError();
   std::vector<prim::Tensor> buffers;
+  llvm::StringMap<tcrt_tensor_t> tensors;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     buffers.push_back(pack(input));
     tcrt_value_info_t info;
     if (tcrt_model_function_input(model, function, i, &info) != TCRT_OK)
       return lastError();
-    tcrt_tensor_t tensor = {};
+    tcrt_tensor_t &tensor = tensors[info.name];
+    tensor = {};
     tensor.dtype = info.dtype;
     tensor.rank = input.shape.size();
     llvm::copy(input.shape, tensor.dims);
     tensor.data = const_cast<char *>(buffers.back().bytes.get());
     tensor.size_bytes = buffers.back().sizeBytes();
-    if (tcrt_context_set_input(context, i, &tensor) != TCRT_OK)
+  }
+  // What tc-hoist-static has taken out of the function comes first.
+  SmallVector<uint32_t> functions;
+  tcrt_function_info_t info;
+  if (tcrt_model_function(model, function, &info) != TCRT_OK)
+    return lastError();
+  if (uint32_t prepare;
+      tcrt_model_find_function(model, (std::string(info.name) + ".prepare").c_str(), &prepare) == TCRT_OK)
+    functions.push_back(prepare);
+  functions.push_back(function);
+  for (uint32_t number : functions) {
+    if (tcrt_context_set_function(context, number) != TCRT_OK || tcrt_model_function(model, number, &info) != TCRT_OK)
+      return lastError();
+    for (uint32_t i = 0; i < info.input_count; ++i) {
+      tcrt_value_info_t input;
+      if (tcrt_model_function_input(model, number, i, &input) != TCRT_OK ||
+          tcrt_context_set_input(context, i, &tensors[input.name]) != TCRT_OK)
+        return lastError();
+    }
+    if (tcrt_context_run(context) != TCRT_OK)
       return lastError();
   }
-  if (tcrt_context_run(context) != TCRT_OK)
-    return lastError();
   std::vector<prim::Tensor> outputs;
   for (auto [i, type] : llvm::enumerate(results)) {
     tcrt_tensor_t tensor;

@@ -404,6 +404,8 @@ USE = {
     "backend_for_no_node": ["--backend-for", "=onnxruntime"],
     "unknown_backend": ["--backend-for", "fc1=cutlass"],
     "backend_for_gpus": ["--backend-for", "fc1=onnxruntime", "--target", "cuda"],
+    "static_input_of_gpus": ["--static-input", "images", "--target", "cuda"],
+    "static_input_not_there": ["--static-input", "image"],
     "precision_auto_without_error": ["--precision", "auto"],
     "chosen_precision_alone": ["--chosen-precision", "c.json"],
     "unknown_phase": ["--compile-to=nowhere"],

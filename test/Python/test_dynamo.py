@@ -194,6 +194,117 @@ def test_inference_and_freezing():
         same(torch.compile(model, backend="tc")(x), expected + 1)
 
 
+@pytest.fixture
+def packed(monkeypatch):
+    """How often programs have packed their weights."""
+    from tc_compiler.dynamo import segment
+
+    class Counting:
+        def __getattr__(self, name):
+            if name == "tc_run_at":
+                calls.append(name)
+            return getattr(lib, name)
+
+    calls, lib = [], segment.lib
+    monkeypatch.setattr(segment, "lib", Counting())
+    return calls
+
+
+needs_packing = pytest.mark.skipif(DEVICE != "cpu", reason="programs of GPUs read weights in each call")
+
+
+@needs_packing
+def test_weights_are_packed_once_and_after_a_change(packed):
+    model, other = convolutions().eval(), convolutions().eval()
+    x = torch.randn(2, 3, 8, 8)
+    compiled = torch.compile(model, backend="tc")
+    weight = model[0].weight
+
+    def agree(times, mode=torch.no_grad):
+        with mode():
+            for _ in range(3):
+                same(compiled(x), model(x))
+        assert len(packed) == times, packed
+
+    agree(1)
+    with torch.no_grad():
+        weight.add_(1)
+    agree(2)
+    model.load_state_dict(other.state_dict())
+    agree(3)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(x).sum().backward()
+    optimiser.step()
+    agree(4)
+    with torch.no_grad():
+        model[0].weight.data = torch.randn_like(weight)
+    agree(5)
+    model[0].weight.data.mul_(2) # nothing counts it
+    agree(6)
+    model[0].weight = nn.Parameter(torch.randn_like(weight))
+    same(compiled(x), model(x)) # with gradients: another graph, which packs nothing
+    agree(7)
+    with torch.no_grad():
+        model[-1].bias.zero_() # is read where it is, or packed
+        same(compiled(x), model(x))
+    with torch.inference_mode():
+        same(compiled(x), model(x))
+        before = len(packed)
+        model[0].weight.add_(1)
+        same(compiled(x), model(x))
+        same(compiled(x), model(x))
+    assert len(packed) == before + 1
+
+
+@needs_packing
+def test_weights_without_versions_are_packed_in_each_call(packed):
+    with torch.inference_mode():
+        model = convolutions().eval()
+        x = torch.randn(2, 3, 8, 8)
+        compiled = torch.compile(model, backend="tc")
+        for times in range(1, 4):
+            same(compiled(x), model(x))
+            assert len(packed) == times
+            model[0].weight[1, 2, 0, 1] += 1 # one element
+
+
+@needs_packing
+def test_weights_of_two_programs_and_threads(packed):
+    model = convolutions().eval()
+    inputs = [torch.randn(2, 3, 8, 8), torch.randn(3, 3, 8, 8)]
+    programs = [torch.compile(model, backend="tc", dynamic=False), torch.compile(lambda x: model(x) * 2, backend="tc", dynamic=False)]
+    failures = []
+
+    def call(times):
+        try:
+            with torch.no_grad():
+                for _ in range(times):
+                    for x in inputs:
+                        same(programs[0](x), model(x))
+                        same(programs[1](x), model(x) * 2)
+        except BaseException as error: # noqa: BLE001 - asserts of another thread
+            failures.append(error)
+
+    for _ in range(2):
+        call(1)
+        threads = [threading.Thread(target=call, args=(5,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures[0]
+        with torch.no_grad():
+            model[0].weight.mul_(-1)
+
+
+@needs_packing
+def test_weights_that_are_packed_in_each_call(packed):
+    model, x = convolutions().eval(), torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        same(torch.compile(model, backend="tc", options={"prepack": False})(x), model(x))
+    assert not packed
+
+
 def test_freezing_of_several_objects():
     class Model(nn.Module):
         def __init__(self):

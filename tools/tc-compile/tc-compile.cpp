@@ -216,6 +216,10 @@ int main(int argc, char **argv) {
       ->type_name("N")
       ->group("Speed");
   app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)")->type_name("N")->group("Speed");
+  option = app.add_option("--static-input", request.staticInputs,
+                          "inputs that seldom change, as weights do, by name or pattern: what depends on them alone is "
+                          "computed by function NAME.prepare, to be run before NAME and after each change");
+  list(option->type_name("NAME")->group("Speed"));
 
   option = app.add_option("--refit", request.refit,
                           "take options and code of an artifact of the same model with other weights: see tc-refit");

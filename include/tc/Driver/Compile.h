@@ -38,6 +38,7 @@ struct CompileRequest {
   std::vector<std::string> targets, cpus, gpus;
   std::vector<std::string> dims, shapes, customOps;
   std::vector<std::string> noAssume;     ///< names of dims that inputs share and that need not be equal
+  std::vector<std::string> staticInputs; ///< patterns of inputs that seldom change
   std::vector<std::string> innerOutputs; ///< patterns of nodes whose results are outputs, too
   std::vector<std::string> disabled;     ///< patterns of nodes that are not fused and run by plain loops
   std::vector<std::string> backendFor;   ///< PATTERN=onnxruntime, of nodes that another library computes

@@ -60,6 +60,8 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
                                          llvm::cl::desc("NODE=PRECISION, of some nodes (prim, schedule)")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
   ListOption<std::string> disabled{*this, "disable", llvm::cl::desc("nodes that are not fused, by pattern (fuse)")};
+  ListOption<std::string> staticInputs{*this, "static-input",
+                                       llvm::cl::desc("inputs that seldom change, by name or pattern (host)")};
   ListOption<std::string> variants{*this, "variants", llvm::cl::desc("machines by name, best last (kernel)")};
   Option<machine::TargetKind> target{*this, "device", llvm::cl::desc("what the code is for (fuse, schedule)"),
                                      llvm::cl::init(machine::TargetKind::Cpu), machine::getTargetValues()};

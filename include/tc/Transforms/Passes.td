@@ -43,6 +43,16 @@ def GroupLaunchesPass : Pass<"tc-group-launches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }
 
+def HoistStaticPass : Pass<"tc-hoist-static", "::mlir::ModuleOp"> {
+  let summary = "Gives launches that depend on static inputs alone a function of their own, whose results are states";
+  let description = [{
+    Function F.prepare computes what F then reads from states; F refuses to run before it. Weights that are inputs are so packed once
+    for their kernels, and again when the caller says that they changed, by running it. Launches stay whose sizes only the run knows.
+  }];
+  let options = [ListOption<"inputs", "inputs", "std::string", "Static inputs, by name or pattern">];
+  let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
+}
+
 def NumberLoopsPass : Pass<"tc-number-loops", "::mlir::func::FuncOp"> {
   let summary = "Gives loops on a device, that run so many times, a table of their iterations' numbers";
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];

@@ -31,9 +31,10 @@ class Options:
 
     freezing: parameters and buffers that inference graphs take become part of the artifact, packed for its kernels; later changes to them are not seen.
     Needs torch.no_grad() or torch.inference_mode(). mode: tc-compile's --mode. precision: --precision; auto:R with freezing alone. cpu: --cpu.
-    threads: of runs (None: torch.get_num_threads()). cache: a folder of earlier results, $TC_CACHE_DIR without it. least_operators: smaller programs run
-    by PyTorch. fallback: False refuses graphs with operators that tc does not support, instead of leaving those to PyTorch. arguments: further options
-    of tc-compile, {"verify": True}.
+    threads: of runs (None: torch.get_num_threads()). prepack: without freezing, weights of inference graphs on CPUs are packed for kernels once, and again
+    when they have changed, which takes memory for another copy of them; False: in each call. cache: a folder of earlier results, $TC_CACHE_DIR without it.
+    least_operators: smaller programs run by PyTorch. fallback: False refuses graphs with operators that tc does not support, instead of leaving those to
+    PyTorch. arguments: further options of tc-compile, {"verify": True}.
     """
 
     freezing: bool = False
@@ -41,6 +42,7 @@ class Options:
     precision: str | Sequence[str] | None = None
     cpu: str = "native"
     threads: int | None = None
+    prepack: bool = True
     cache: str | os.PathLike[str] | None = None
     least_operators: int = 1
     fallback: bool = True
@@ -53,7 +55,7 @@ class Options:
             value = getattr(self, name)
             if not (value is None and name == "threads") and (not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31):
                 raise ValueError(f"tc: the option {name} must be a number from {least}, but is {value!r}")
-        for name in ("freezing", "fallback"):
+        for name in ("freezing", "prepack", "fallback"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"tc: the option {name} must be True or False, but is {getattr(self, name)!r}")
         if not isinstance(self.arguments, dict):
@@ -74,6 +76,7 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
         raise ValueError(f"tc: there is no option {', '.join(unknown)}; options are {', '.join(names)}")
     chosen = Options(**{"mode": mode, **(options or {})})
     frozen: dict[int, torch.Tensor] = {}
+    static: set[int] = set() # parameters and buffers
     freezes = chosen.freezing and not torch.is_grad_enabled()
     if chosen.chooses_precision() and not freezes:
         # Weights would be inputs, and random numbers would stand for them.
@@ -83,16 +86,20 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
         # PyTorch 2.9 to 2.11 free guards of this kind twice when a frozen tensor goes (Python 3.12 and later); 2.12 has given it up.
         if getattr(torch._dynamo.config, "use_recursive_dict_tags_for_guards", False):
             torch._dynamo.config.use_recursive_dict_tags_for_guards = False
-        for index, (node, value) in enumerate(zip((n for n in module.graph.nodes if n.op == "placeholder"), example_inputs)):
-            kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
-            if isinstance(value, torch.Tensor) and not torch._subclasses.fake_tensor.is_fake(value) and (kind or isinstance(value, torch.nn.Parameter)):
+    for index, (node, value) in enumerate(zip((n for n in module.graph.nodes if n.op == "placeholder"), example_inputs)):
+        kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
+        if isinstance(value, torch.Tensor) and (kind or isinstance(value, torch.nn.Parameter)):
+            if not freezes:
+                static.add(index)
+            elif not torch._subclasses.fake_tensor.is_fake(value):
                 frozen[index] = value
                 # Of another object with the same code, or once the attribute is another tensor, Dynamo makes another graph.
                 install_guard(node._dynamo_source.make_guard(GuardBuilder.ID_MATCH))
 
     def compiler(kind: str) -> Callable[..., Any]:
         def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-            return _compile(graph, kind, chosen, frozen if kind == "inference" and len(inputs) == len(example_inputs) else {})
+            is_whole = kind == "inference" and len(inputs) == len(example_inputs)
+            return _compile(graph, kind, chosen, frozen if is_whole else {}, static if is_whole and chosen.prepack else set())
 
         return compile_graph
 
@@ -108,7 +115,7 @@ def _partition(*arguments: Any, **more: Any) -> Any:
         return min_cut_rematerialization_partition(*arguments, **more)
 
 
-def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[int, torch.Tensor]) -> Callable[..., Any]:
+def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[int, torch.Tensor], static: set[int]) -> Callable[..., Any]:
     started = time.monotonic()
     fake_mode = torch._guards.detect_fake_mode([n.meta.get("val") for n in graph.graph.nodes if n.op == "placeholder"])
     if fake_mode is None:
@@ -116,8 +123,9 @@ def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[in
     updated = {n.args[0] for n in graph.graph.nodes if n.target is torch.ops.aten.copy_.default}
     placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
     kept = {i: tensor for i, tensor in frozen.items() if placeholders[i] not in updated}
+    unchanged = frozenset(i for i in static if placeholders[i] not in updated)
     threads = options.threads if options.threads is not None else torch.get_num_threads()
-    wrapper = Wrapper(graph, Settings(options.command_line(), threads, kept, options.least_operators, options.fallback), fake_mode)
+    wrapper = Wrapper(graph, Settings(options.command_line(), threads, kept, unchanged, options.least_operators, options.fallback), fake_mode)
     with _disable_current_modes(): # AOTAutograd's own, which would take tensors of constants for its
         call = wrapper.make()
     seconds = time.monotonic() - started

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import logging
+import math
 import os
 import re
 import subprocess
@@ -74,17 +75,26 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
 class _State:
     """What one call at a time needs."""
 
-    __slots__ = ("addresses", "handle", "inputs", "outputs", "sizes", "kept")
+    __slots__ = ("addresses", "current", "handle", "held", "inputs", "kept", "outputs", "prepared", "sizes", "statics")
     addresses: Any
     handle: Any
     inputs: Any
     outputs: Any
     sizes: tuple[Any, ...] | None
     kept: Any
+    # Of tensors that seldom change: where they lie and their sizes; what tells whether they are those of the call before; their memory, so that no other
+    # tensor has their addresses; the inputs of what packs them.
+    statics: Any
+    current: tuple[int, ...] | None
+    held: Any
+    prepared: Any
+
+
+_version_of = torch.Tensor._version.__get__ # type: ignore[attr-defined]
 
 
 class Segment:
-    """`names`: of the inputs; `on_host`: those that are in host memory though the program runs on a GPU. `find_shapes`, which is set later: sizes of
+    """`names`: of the inputs; `statics`: those that are packed once, and again where they have changed; `on_host`: those that are in host memory though the program runs on a GPU. `find_shapes`, which is set later: sizes of
     symbols -> the shapes of inputs and of outputs, in the order of memory."""
 
     def __init__(self, data: bytes, threads: int, device: torch.device, on_host: Collection[str]):
@@ -94,10 +104,12 @@ class Segment:
         self.pools: dict[int, collections.deque[_State]] = collections.defaultdict(collections.deque)
         _segments.add(self)
         self.names = [value.name for value in self._load().main.inputs]
+        self.statics = [value.name for value in self._prepare.inputs] if self._prepare else []
 
     def _load(self) -> Artifact:
         device = f"cuda:{self.device.index or 0}" if self.device.type == "cuda" else None
         self.artifact = Artifact(self.data, threads=self.threads, device=device)
+        self._prepare = self.artifact.functions.get(f"{self.artifact.main.name}.prepare")
         return self.artifact
 
     def state(self, stream: int = 0) -> _State:
@@ -108,6 +120,14 @@ class Segment:
         state.kept, state.sizes = artifact._model, None
         state.inputs, state.outputs = ffi.new("tcrt_tensor_t[]", max(1, len(self.names))), ffi.new("tcrt_tensor_t[]", max(1, len(function.outputs)))
         state.addresses = ffi.new("uintptr_t[]", len(self.names) + len(function.outputs))
+        state.current = state.held = None
+        if self._prepare:
+            state.statics, state.prepared = ffi.new("tc_static_t[]", len(self.statics)), ffi.new("tcrt_tensor_t[]", len(self.statics))
+            for static, tensor, value in zip(state.statics, state.prepared, self._prepare.inputs):
+                sizes = [int(size or 0) for size in value.shape] # all are known
+                static.input, static.bytes = self.names.index(value.name), (math.prod(sizes) * value.dtype.bits + 7) // 8
+                tensor.dtype, tensor.rank, tensor.size_bytes = value.dtype.number, len(sizes), static.bytes
+                tensor.dims[0 : len(sizes)] = sizes
         for values, tensors in ((function.inputs, state.inputs), (function.outputs, state.outputs)):
             for index, value in enumerate(values):
                 tensors[index].dtype = value.dtype.number
@@ -128,6 +148,23 @@ class Segment:
                     tensor.dims[dim] = size
                     count *= size
                 tensor.size_bytes = (count * value.dtype.bits + 7) // 8
+
+    def prepare(self, state: _State, tensors: tuple[torch.Tensor, ...]) -> None:
+        """Packs the static inputs, unless they are what they were in the call before: the same memory, versions and samples of the elements."""
+        try:
+            current = (lib.tc_mark(state.addresses, len(tensors), state.statics), *map(_version_of, tensors))
+        except RuntimeError: # made under inference_mode: nothing counts what is written
+            current = None
+        if current is not None and current == state.current:
+            return
+        assert self._prepare
+        state.current = None
+        addresses = ffi.new("uintptr_t[]", [state.addresses[static.input] for static in state.statics])
+        _check(lib.tcrt_context_set_function(state.handle, self._prepare.index))
+        _check(lib.tc_run_at(state.handle, 1, len(tensors), state.prepared, 0, ffi.NULL, addresses))
+        _check(lib.tcrt_context_set_function(state.handle, 0))
+        state.held = None if current is None else [tensor.untyped_storage() for tensor in tensors]
+        state.current = current
 
     def fail(self, status: int) -> None:
         """Raises what a run of this status means."""

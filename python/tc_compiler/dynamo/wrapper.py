@@ -31,12 +31,13 @@ _guards = torch._C._dynamo.guards
 
 @dataclasses.dataclass
 class Settings:
-    """Of one graph. `arguments`: tc-compile's; `frozen`: values of placeholders that never change, by index; `least_operators`: of a program, smaller
+    """Of one graph. `arguments`: tc-compile's; `frozen`: values of placeholders that never change, by index; `static`: indices of those that seldom do; `least_operators`: of a program, smaller
     ones run by PyTorch; `fallback`: whether PyTorch may run what tc does not support."""
 
     arguments: Sequence[str]
     threads: int
     frozen: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
+    static: frozenset[int] = frozenset()
     least_operators: int = 1
     fallback: bool = True
 
@@ -199,6 +200,10 @@ class Wrapper:
         frozen = {self.placeholders[i]: tensor for i, tensor in self.settings.frozen.items()}
         program = programs.build(nodes, outputs, self.module, frozen, self.fake_mode)
         arguments = _gpu_arguments(self.settings.arguments) if self.device.type == "cuda" else self.settings.arguments
+        if self.device.type == "cpu": # others are copied to a row in each call
+            static = {self.placeholders[i] for i in self.settings.static}
+            names = [name for name, node, _ in program.inputs if node in static and symbols.physical_order(node.meta["val"]) is not None]
+            arguments = [*arguments, *(f"--static-input={name}" for name in names)]
         try:
             on_host = {name for name, node, _ in program.inputs if node.meta["val"].device != self.device}
             return Segment(compile_program(program, arguments), self.settings.threads, self.device, on_host), program
@@ -343,6 +348,7 @@ class Wrapper:
         inputs = {name: (node, order) for name, node, order in program.inputs}
         sizes, addresses, shapes, out_shapes = dict(program.sizes), [], [], []
         used: set[sympy.Symbol] = set()
+        tensors = {}
         for name in segment.names:
             if name in sizes:
                 symbol = sizes[name]
@@ -359,6 +365,7 @@ class Wrapper:
                 self.lines.append(f"{variable} = {self._value(node)}.contiguous()")
             else:
                 variable = self._in_place(node)
+            tensors[name] = variable
             addresses.append(f"{variable}.data_ptr()")
             shapes.append(symbols.tuple_text(value.shape[dim] for dim in order))
             used |= symbols.symbols_of(*value.shape)
@@ -384,6 +391,7 @@ class Wrapper:
             f"if state.sizes != ({variables}): {own}.resize(state, ({variables}))",
             "addresses = state.addresses",
             *(f"addresses[{i}] = {address}" for i, address in enumerate(addresses)),
+            *([f"{own}.prepare(state, ({''.join(f'{tensors[name]}, ' for name in segment.statics)}))"] if segment.statics else []),
             f"status = run(state.handle, {waits}, {len(segment.names)}, state.inputs, {len(program.outputs)}, state.outputs, addresses)",
             f"if status: {own}.fail(status)",
             "pool.append(state)",
