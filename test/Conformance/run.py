@@ -344,6 +344,8 @@ def main():
         for done, (name, way, result) in enumerate(pool.imap_unordered(run_one, todo, chunksize=4), 1):
             results[name, way] = result
             store.put(name, way, result)
+            if result["status"] == "failed" and f"{way} {name}" not in known: # at once: a run may be cut
+                print(f"{way} {name}: FAILED: {result['reason']}"[:300], file=sys.stderr, flush=True)
             if done % 100 == 0:
                 store.save()
                 print(f"{done} of {len(todo)}", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import collections
 import json
 import logging
 import math
+import operator
 import os
 import re
 import subprocess
@@ -90,7 +91,7 @@ class _State:
     prepared: Any
 
 
-_version_of = torch.Tensor._version.__get__ # type: ignore[attr-defined]
+_version_of = operator.attrgetter("_version")
 
 
 class Segment:
