@@ -27,6 +27,8 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
@@ -53,7 +55,10 @@ struct ScatterProblem {
   }
   AffineExpr updateCount() const { return prim::product(op->getContext(), numbered()); }
   /// What has a last update: elements of lines, else slices.
-  AffineExpr winnerCount() const { return lines ? prim::product(op->getContext(), prim::getSizes(source)) : cells; }
+  AffineExpr winnerCount() const { return lines ? elementCount() : cells; }
+  AffineExpr elementCount() const { return prim::product(op->getContext(), prim::getSizes(source)); }
+  /// Of the launches with winners: a thread each.
+  std::array<AffineExpr, 3> winnerItems() const { return {winnerCount(), updateCount(), elementCount()}; }
   /// Of numbers of updates.
   RankedTensorType winnersType() const {
     const unsigned bits = getLargestSize(updateCount(), op) > INT32_MAX ? 64 : 32;
@@ -175,7 +180,7 @@ public:
     e.ifThen(some, [&] {
       Index cell = e.constant(0);
       if (p.lines) {
-        const SmallVector<Index> from = e.delinearize(row, p.numbered());
+        const SmallVector<Index> from = tupleAt(row);
         SmallVector<Index> to(from);
         to[p.lines->outer.size()] = namedBy(from, p.lines->length);
         cell = e.linearize(to, sizes);
@@ -202,7 +207,7 @@ public:
           const Type i64 = b.getI64Type();
           const Index row =
               e.uniform(number.getType() == i64 ? number : arith::ExtUIOp::create(b, e.loc(), i64, number));
-          SmallVector<Index> from = p.numbered().empty() ? SmallVector<Index>{} : e.delinearize(row, p.numbered());
+          SmallVector<Index> from = tupleAt(row);
           if (!p.lines)
             llvm::append_range(from, ArrayRef(to).drop_front(p.named.size()));
           return e.emit(p.updates, from);
@@ -485,12 +490,13 @@ public:
 
   SmallVector<Launch> makeLaunches(const ScatterProblem &p, kernel::GpuScatterAttr s) const override {
     if (s.getWinners()) {
-      Launch none = launchOf(p.winnerCount(), s.getBlock()), marks = launchOf(p.updateCount(), s.getBlock());
+      const std::array<AffineExpr, 3> items = p.winnerItems();
+      Launch none = launchOf(items[0], s.getBlock()), marks = launchOf(items[1], s.getBlock());
       none.suffix = "_none";
       marks.suffix = "_winners";
       none.temporaries = marks.temporaries = {p.winnersType()};
       marks.tied = {int64_t(p.op->getParentOp()->getNumOperands()), 0};
-      return {none, marks, launchOf(prim::product(s.getContext(), prim::getSizes(p.source)), s.getBlock())};
+      return {none, marks, launchOf(items[2], s.getBlock())};
     }
     Launch launch = launchOf(prim::product(s.getContext(), p.grid(s.getGroups())), s.getBlock());
     if (s.getRanges() || s.getSlices()) {
@@ -505,10 +511,7 @@ public:
   void emitTasks(const ScatterProblem &p, kernel::GpuScatterAttr s, unsigned number, Emitter &e, Value begin,
                  Value) const override {
     if (s.getWinners()) {
-      const AffineExpr items = number == 0   ? p.winnerCount()
-                               : number == 1 ? p.updateCount()
-                                             : prim::product(s.getContext(), prim::getSizes(p.source));
-      return forItem(e, items, s.getBlock(), begin, [&](Index item) {
+      return forItem(e, p.winnerItems()[number], s.getBlock(), begin, [&](Index item) {
         ScatterCode code(p, 1, e);
         number == 0 ? code.emitNoWinner(item) : number == 1 ? code.emitCandidate(item) : code.emitWinner(item);
       });

@@ -64,7 +64,7 @@ public:
     const Value counts = temporary(0), from = e.mul(row, tiles), to = e.mul(row, e.add(tiles, e.i64(1)));
     const Value all = e.loop(e.i64(0), tiles, kDigitThreads, number(0, count), [&](Index turn, ValueRange before) {
       const Value tile = e.add(turn.base, thread), isTile = w.compare(P::slt, tile, tiles);
-      const Value known = e.uniform(e.min(tile, e.sub(tiles, e.i64(1)))).base;
+      const Value known = e.min(tile, e.sub(tiles, e.i64(1)));
       const Value own =
           w.select(isTile, asCount(e.loadAt(counts, i32, e.uniform(e.add(from, known)))), number(0, count));
       const std::pair<Value, Value> sums = sumBefore(own);
@@ -177,10 +177,7 @@ private:
     return w.where(isRow, w.make(batch, known));
   }
   /// i32
-  Value digitOf(Value word) {
-    const int64_t low = digit * kDigitBits;
-    return w.keyBits(word, low, kDigitBits);
-  }
+  Value digitOf(Value word) { return w.keyBits(word, digit * kDigitBits, kDigitBits); }
 
   /// The sum of what the threads before this one have, and of all.
   std::pair<Value, Value> sumBefore(Value own) {
