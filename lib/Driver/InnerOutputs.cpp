@@ -160,7 +160,22 @@ std::string tc::driver::stopAfter(ModuleOp module, unsigned count) {
   return "";
 }
 
+/// The sentence about the first of the patterns that matches none of the `names`, which `hint` shows; empty: all do.
+static std::string findUnused(StringRef option, ArrayRef<std::string> patterns, const std::vector<std::string> &names,
+                              StringRef what, StringRef hint) {
+  for (const std::string &text : patterns) {
+    const NodePattern pattern(text);
+    if (llvm::none_of(names, [&](const std::string &name) { return pattern.matches(name); }))
+      return (option + " " + text + " names no " + what + " of the model" + didYouMean(text, names) + "; " + hint +
+              " shows their names, and * is any text")
+          .str();
+  }
+  return "";
+}
+
 std::string tc::driver::findUnusedInput(ModuleOp module, StringRef option, ArrayRef<std::string> patterns) {
+  if (patterns.empty())
+    return "";
   std::vector<std::string> names;
   for (auto function : module.getOps<graph::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -169,30 +184,13 @@ std::string tc::driver::findUnusedInput(ModuleOp module, StringRef option, Array
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (auto name = function.getArgAttrOfType<StringAttr>(i, "tc.name"))
         names.push_back(name.str());
-  for (const std::string &text : patterns) {
-    const NodePattern pattern(text);
-    if (llvm::none_of(names, [&](const std::string &name) { return pattern.matches(name); }))
-      return (option + " " + text + " names no input of the model" + didYouMean(text, names) +
-              "; tc-inspect MODEL shows their names, and * is any text")
-          .str();
-  }
-  return "";
+  return findUnused(option, patterns, names, "input", "tc-inspect MODEL");
 }
 
 std::string tc::driver::findUnusedPattern(ModuleOp module, StringRef option, ArrayRef<std::string> patterns) {
   if (patterns.empty())
     return "";
-  const NodePatterns all(patterns);
   std::vector<std::string> names;
-  module.walk([&](graph::NodeOp node) {
-    names.push_back(node.getNodeName());
-    for (const std::unique_ptr<NodePattern> &pattern : all.all())
-      pattern->isUsed = pattern->isUsed || pattern->matches(names.back());
-  });
-  for (const std::unique_ptr<NodePattern> &pattern : all.all())
-    if (!pattern->isUsed)
-      return (option + " " + pattern->text + " names no node of the model" + didYouMean(pattern->text, names) +
-              "; tc-compile --compile-to=import -o - shows their names, and * is any text")
-          .str();
-  return "";
+  module.walk([&](graph::NodeOp node) { names.push_back(node.getNodeName()); });
+  return findUnused(option, patterns, names, "node", "tc-compile --compile-to=import -o -");
 }
