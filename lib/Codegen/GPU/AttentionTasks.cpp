@@ -467,7 +467,9 @@ void BlockCode::hideScores(Value firstS, SmallVector<Value> &scores) const {
 }
 
 /// The weights of a tile's scores as words of the second product's fragments; brings the rows' maxima and sums up to
-/// them. `factors`: of each row, what earlier results are multiplied by.
+/// them. `factors`: of each row, what earlier results are multiplied by. Sums are of the weights as they are rounded to
+/// the element type, so that the errors of few keys cancel; where roles show that many keys are expected, whose errors
+/// average out, conversions back would cost more than they give.
 SmallVector<Value> BlockCode::takeWeights(ArrayRef<Value> scores, State &state, SmallVector<Value> &factors) const {
   SmallVector<Value> words(scores.size() / 2);
   auto combineMax = [&](Value x, Value y) { return max(x, y); };
@@ -492,11 +494,18 @@ SmallVector<Value> BlockCode::takeWeights(ArrayRef<Value> scores, State &state, 
     auto exponential = [&](Value score) { return exp2(e, math::FmaOp::create(b, e.loc(), score, scale, offset)); };
     const Value factor = exponential(state.largest[half]);
     for (size_t block = 0; block < blocks; ++block) {
-      const Value x = exponential(of(block, 0)), y = exponential(of(block, 1));
-      combineInto(sumOf[block % kSideBySide], add(x, y), combineSum);
-      const Value two = vector::FromElementsOp::create(b, e.loc(), VectorType::get({2}, f32), ValueRange{x, y});
-      const Value narrow = arith::TruncFOp::create(b, e.loc(), VectorType::get({2}, p.element), two);
+      Value x = exponential(of(block, 0)), y = exponential(of(block, 1));
+      const auto pair = VectorType::get({2}, f32), narrowPair = VectorType::get({2}, p.element);
+      const Value two = vector::FromElementsOp::create(b, e.loc(), pair, ValueRange{x, y});
+      const Value narrow = arith::TruncFOp::create(b, e.loc(), narrowPair, two);
       words[block * 2 + half] = LLVM::BitcastOp::create(b, e.loc(), b.getI32Type(), narrow);
+      if (!s.getProducers()) {
+        // As arith, both conversions would fold.
+        const Value rounded = LLVM::FPExtOp::create(b, e.loc(), pair, narrow);
+        x = vector::ExtractOp::create(b, e.loc(), rounded, 0);
+        y = vector::ExtractOp::create(b, e.loc(), rounded, 1);
+      }
+      combineInto(sumOf[block % kSideBySide], add(x, y), combineSum);
     }
     Value sum = mul(state.sums[half], factor);
     for (Value part : ArrayRef(sumOf).take_front(blocks))

@@ -50,6 +50,10 @@ func.func @plain(%q: tensor<64x4096x128xbf16>, %k: tensor<64x4096x128xbf16>, %v:
 // CHECK: module @sm_90a
 // CHECK: nvvm.cp.async.shared.global
 // CHECK: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// Rows have few keys: sums are of the rounded weights.
+// CHECK: ex2.approx.ftz.f32
+// CHECK: fptrunc {{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK: fpext {{.*}} : vector<2xf16> to vector<2xf32>
 // SCHEDULE-LABEL: func.func @heads
 // SCHEDULE: #kernel.gpu.attention<tileT = 16, tileS = {{32|64}}>
 func.func @heads(%q: tensor<2x10x4x32xf16>, %k: tensor<2x4x70x32xf16>, %v: tensor<2x4x70x32xf16>) -> tensor<2x4x10x32xf16> {
