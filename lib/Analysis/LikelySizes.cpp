@@ -14,6 +14,19 @@ static prim::SymbolAttr lookup(AffineSymbolExpr symbol, ArrayAttr symbols) {
                                                           : prim::SymbolAttr();
 }
 
+/// What the function around `op` assumes of `size`.
+static std::optional<int64_t> findAssumed(AffineExpr size, Operation *op) {
+  while (op && !op->hasAttr(prim::kSymbolsAttr))
+    op = op->getParentOp();
+  auto assumed = op ? op->getAttrOfType<DenseI64ArrayAttr>(kAssumedSizesAttr) : DenseI64ArrayAttr();
+  if (!assumed)
+    return std::nullopt;
+  return prim::evaluate(size, [&](AffineExpr symbol) {
+    const size_t position = cast<AffineSymbolExpr>(symbol).getPosition();
+    return position < size_t(assumed.size()) ? assumed[position] : 1;
+  });
+}
+
 static ArrayAttr symbolsAround(Operation *op) {
   for (; op; op = op->getParentOp())
     if (auto symbols = op->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr))
@@ -70,6 +83,8 @@ int64_t tc::getLikelySize(AffineExpr size, ArrayAttr symbols, int64_t usual) {
 int64_t tc::getLikelySize(AffineExpr size, Operation *scope, int64_t usual) {
   if (const std::optional<int64_t> constant = prim::getConstantSize(size))
     return *constant;
+  if (const std::optional<int64_t> assumed = findAssumed(size, scope))
+    return *assumed;
   return getLikelySize(size, symbolsAround(scope), usual);
 }
 
@@ -78,6 +93,8 @@ int64_t tc::getLargestSize(AffineExpr size, Operation *scope) {
 }
 
 int64_t tc::evaluateLikely(AffineExpr expr, Operation *scope, int64_t usual) {
+  if (const std::optional<int64_t> assumed = findAssumed(expr, scope))
+    return *assumed;
   const ArrayAttr symbols = symbolsAround(scope);
   return prim::evaluate(expr, [&](AffineExpr symbol) { return getLikelySize(symbol, symbols, usual); });
 }

@@ -608,6 +608,7 @@ llvm::Expected<ArtifactSpec> Assembler::run() {
     if (llvm::Error error = addSignature(func, function))
       return std::move(error);
     addKernels(func, function);
+    function.launches = uint64_t(host::countLaunches(func.front()));
     addEntries(func, function);
   }
   if (llvm::Error error = addVariants())

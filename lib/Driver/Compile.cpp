@@ -412,11 +412,11 @@ void Compiler::summarize(const artifact::ArtifactSpec &spec) {
     setTarget(target);
     uint64_t launches = 0;
     llvm::StringSet<> kernels;
-    for (const artifact::Function &function : (i ? spec.others[i - 1] : spec).functions)
-      for (const artifact::Kernel &kernel : function.kernels) {
-        ++launches;
+    for (const artifact::Function &function : (i ? spec.others[i - 1] : spec).functions) {
+      launches += function.launches;
+      for (const artifact::Kernel &kernel : function.kernels)
         kernels.insert(kernel.name);
-      }
+    }
     SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
     stream << ", " << describeKernels(kernels.size(), launches) << (targets.size() > 1 ? " for " : ", ")
            << (target == machine::TargetKind::Reference ? "reference on " : "") << describeMachines(machines);

@@ -23,6 +23,7 @@
 #include "tc/Functions/Store.h"
 #include "tc/Transforms/UnfusedCost.h"
 
+#include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -151,6 +152,29 @@ void driver::Explanation::addKernels(ModuleOp module) {
     totals["nodes"] = nodes;
 }
 
+/// The schedules of sizes that only the run knows, in the order in which the host program asks.
+static Array describeCases(kernel::RegionOp region, ArrayAttr cases) {
+  auto function = region->getParentOfType<func::FuncOp>();
+  const auto symbols = function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
+  Array described;
+  for (auto other : cases.getAsRange<kernel::CaseAttr>()) {
+    Object parameters;
+    for (auto [name, value] : other.getSchedule().getNumbers())
+      parameters[name] = value;
+    std::vector<std::string> when;
+    if (const IntegerSetAttr sizes = other.getSizes())
+      for (AffineExpr atLeastZero : sizes.getValue().getConstraints())
+        when.push_back(
+            StringRef(prim::formatSize(prim::makeIndicator(atLeastZero), symbols)).drop_front().drop_back().str());
+    if (other.getMachine())
+      when.push_back("on " + other.getMachine().getName().str());
+    described.push_back(Object{{"when", llvm::join(when, " and ")},
+                               {"strategy", other.getSchedule().getStrategy()},
+                               {"parameters", std::move(parameters)}});
+  }
+  return described;
+}
+
 void driver::Explanation::addSchedules(ModuleOp module, machine::TargetKind target) {
   size_t number = 0;
   module.walk([&](kernel::RegionOp region) {
@@ -173,6 +197,8 @@ void driver::Explanation::addSchedules(ModuleOp module, machine::TargetKind targ
         others.push_back(
             Object{{"strategy", choice.strategy}, {"time", own->time > 0 ? choice.time / own->time : 1.0}});
     described["others"] = std::move(others);
+    if (const ArrayAttr cases = region.getCasesAttr())
+      described["cases"] = describeCases(region, cases);
     (*kernels[number++].getAsObject())["schedule"] = std::move(described);
   });
 }
@@ -205,11 +231,10 @@ void driver::Explanation::addMemory(ModuleOp module) {
     memory["weights_bytes"] = weights.getInt();
   launches = 0;
   llvm::StringSet<> distinct;
-  for (func::FuncOp function : functions)
-    function.walk([&](host::LaunchOp launch) {
-      ++launches;
-      distinct.insert(launch.getKernel());
-    });
+  for (func::FuncOp function : functions) {
+    launches += host::countLaunches(function.front());
+    function.walk([&](host::LaunchOp launch) { distinct.insert(launch.getKernel()); });
+  }
   totals["kernels"] = int64_t(distinct.size());
   totals["launches"] = launches;
 }
@@ -229,7 +254,7 @@ void driver::Explanation::addCudaGraphs(ModuleOp module) {
           outside[why].push_back(host::joinNodeNames(op));
       } else if (isa<prim::HostCallOp>(op)) {
         ends["functions on the host"].push_back(host::joinNodeNames(op));
-      } else if (auto loop = dyn_cast<prim::WhileOp>(op); loop && host::isCounted(loop)) {
+      } else if (auto loop = dyn_cast<prim::WhileOp>(op); host::choosesBySizes(op) || (loop && host::isCounted(loop))) {
         return;
       } else if (op->getParentOp() == function && op->getNumRegions() > 0) {
         ends["branches and loops, which read their conditions"].push_back(host::joinNodeNames(op));
@@ -395,6 +420,12 @@ static std::string describeSchedule(const Object &schedule) {
   std::string text = strategy.str();
   if (auto meaning = schedule.getString("meaning"))
     text += ": " + meaning->str();
+  std::vector<std::string> cases;
+  if (const Array *all = schedule.getArray("cases"))
+    for (const llvm::json::Value &value : *all)
+      cases.push_back(value.getAsObject()->getString("when")->str());
+  if (!cases.empty())
+    text += "; in another form for " + llvm::join(cases, ", for ");
   std::vector<std::string> others;
   for (const llvm::json::Value &value : *schedule.getArray("others")) {
     const Object &other = *value.getAsObject();

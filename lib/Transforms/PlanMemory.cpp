@@ -92,6 +92,7 @@ private:
   void makeBuffers();
   void computeUses();
   void shareChosen();
+  void shareBranches();
   void shareCarried();
   void shareInPlace();
   void placeStates();
@@ -330,6 +331,30 @@ void Planner::shareChosen() {
         buffers[to].last = std::max(buffers[to].last, buffers[from].last);
         parent[from] = to;
       }
+  });
+}
+
+/// What a branch computes and yields lives where the result does, so that nothing is copied: an output of a function
+/// with code for listed sizes is written once. What is yielded twice, or was there before, is copied.
+void Planner::shareBranches() {
+  func.walk([&](prim::IfOp op) {
+    for (Region &region : op->getRegions()) {
+      Block &body = region.front();
+      DenseSet<Value> taken;
+      for (auto [result, yielded] : llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands())) {
+        const Value value = root(yielded);
+        Operation *def = value.getDefiningOp();
+        if (!def || def->getBlock() != &body || !ownsMemory(def) || !taken.insert(value).second)
+          continue;
+        const unsigned from = bufferOf(value), to = bufferOf(result);
+        const Buffer &source = buffers[from], &target = buffers[to];
+        // A view has as many bytes as its source: sizes that the branch knows may stand for symbols.
+        if (from == to || source.fixed || source.first < numbers[op] || isLate(source) || isLate(target) ||
+            getSizeBytes(yielded.getType()) != getSizeBytes(result.getType()))
+          continue;
+        parent[from] = to;
+      }
+    }
   });
 }
 
@@ -623,6 +648,7 @@ LogicalResult Planner::run() {
   makeBuffers();
   computeUses();
   shareChosen();
+  shareBranches();
   shareCarried();
   shareInPlace();
   placeStates();

@@ -48,10 +48,14 @@ inline constexpr int64_t kKeys = 128, kHeads = 16;
 inline int64_t imageSideOf(int64_t channels) { return std::min(kImageSide, kImageSide * 64 / channels); }
 } // namespace usual
 
+/// Of a function, for a time: what its symbols are, in order, where sizes are likely ones (an array of i64). Deciding
+/// for each of several sizes asks so; bounds stay those of the range.
+inline constexpr llvm::StringLiteral kAssumedSizesAttr = "tc.assumed_sizes";
+
 /// The likely value of `size`, whose symbols are those of `symbols` (prim.symbols; null: none has a range); a constant
 /// is itself. A single symbol's is a multiple of its divisor, if the range has one.
 int64_t getLikelySize(mlir::AffineExpr size, mlir::ArrayAttr symbols, int64_t usual = usual::kExtent);
-/// The same in the function around `scope`.
+/// The same in the function around `scope`, which may assume sizes.
 int64_t getLikelySize(mlir::AffineExpr size, mlir::Operation *scope, int64_t usual = usual::kExtent);
 /// The largest value that `size` may have in the function around `scope`; INT64_MAX: it has no bound.
 int64_t getLargestSize(mlir::AffineExpr size, mlir::Operation *scope);

@@ -100,6 +100,7 @@ struct Function {
   std::vector<Symbol> symbols;
   std::vector<Kernel> kernels;
   std::vector<Entry> entries = {}; ///< in the order in which the program chooses, without the general one
+  uint64_t launches = 0;           ///< of a run, at most; not written, but told
 };
 
 /// A tensor of fixed sizes that a context keeps from run to run.

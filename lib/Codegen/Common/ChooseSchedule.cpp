@@ -1,13 +1,15 @@
 //===- ChooseSchedule.cpp - decide how each region runs -----------------------------------------------------------===//
 //
 // Asks the code generators; of those that accept a region, the one whose kernels take the least time by their cost
-// model writes the schedule attribute. Regions that have one already (from tuning or a test) keep it.
+// model writes the schedule attribute, and on GPUs cases for sizes at which it would have another one (SizeCases.h).
+// Regions that have one already (from tuning or a test) keep it.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Common/Generators.h"
+#include "Common/SizeCases.h"
 #include "tc/Analysis/LikelySizes.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
@@ -129,9 +131,14 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
         return WalkResult::interrupt();
       }
       region.setScheduleAttr(best->schedule);
+      if (machine::getDevice(target) != machine::DeviceKind::Cpu)
+        addSizeCases(problem, *best->generator);
       if (log::isEnabled("schedule")) {
         std::string text;
-        llvm::raw_string_ostream(text) << host::joinNodeNames(region) << ": " << best->schedule;
+        llvm::raw_string_ostream stream(text);
+        stream << host::joinNodeNames(region) << ": " << region.getScheduleAttr();
+        if (const ArrayAttr cases = region.getCasesAttr())
+          stream << ", of fewer elements " << cases;
         log::write("schedule", text);
       }
       return WalkResult::advance();

@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -229,7 +230,7 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       OpBuilder builder(region);
       SmallVector<Value> results;
       // The kernel of a schedule; a new one if no region before has the same.
-      auto launchBy = [&](kernel::ScheduleAttr schedule) {
+      auto launchBy = [&](kernel::ScheduleAttr schedule, IntegerSetAttr sizes = {}) {
         const Generator *generator = generatorOf(schedule);
         const SmallVector<PackedInput> layouts = sharedLayouts(region, generator, packed);
         const Form form = formOf(region, schedule, layouts);
@@ -249,7 +250,7 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
         if (log::isEnabled("kernel"))
           log::write("kernel", kernels[entry->second].name + (isNew ? " computes " : " is shared by ") +
                                    host::joinNodeNames(region));
-        return createLaunches(builder, *problem, kernels[entry->second], form.symbols);
+        return createLaunches(builder, *problem, kernels[entry->second], form.symbols, sizes);
       };
       if (ArrayAttr cases = region.getCasesAttr()) {
         if (failed(checkLayouts(*problem, generatorOf)))
@@ -260,9 +261,11 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
         const SmallVector<kernel::ScheduleAttr> schedules = schedulesOf(region);
         auto choice = host::ChooseOp::create(builder, region.getLoc(), region.getResultTypes(),
                                              builder.getArrayAttr(guards), schedules.size());
-        for (auto [body, schedule] : llvm::zip_equal(choice.getCases(), schedules)) {
+        for (auto [i, body, schedule] : llvm::enumerate(choice.getCases(), schedules)) {
           builder.createBlock(&body);
-          host::YieldOp::create(builder, region.getLoc(), launchBy(schedule));
+          host::YieldOp::create(
+              builder, region.getLoc(),
+              launchBy(schedule, i < guards.size() ? cast<host::GuardAttr>(guards[i]).getSizes() : IntegerSetAttr()));
         }
         results = llvm::to_vector_of<Value>(choice.getResults());
       } else {
@@ -355,9 +358,10 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
   }
 
   /// The launches of `kernel` for `region`, whose symbols are `order` in the order of the kernel's, at the builder's
-  /// place; constants come before the region. Returns the region's results.
+  /// place; constants come before all of them. `sizes`: those that are launched for, if not all; then temporaries take
+  /// no memory for others. Returns the region's results.
   SmallVector<Value> createLaunches(OpBuilder &builder, const RegionProblem &problem, Kernel &kernel,
-                                    ArrayRef<int64_t> order) {
+                                    ArrayRef<int64_t> order, IntegerSetAttr sizes) {
     MLIRContext *context = &getContext();
     kernel::RegionOp region = problem.getOp();
     SmallVector<Value> inputs;
@@ -366,7 +370,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       packed[input.input] = input;
     for (PackedInput &input : kernel.layouts)
       packed[input.input] = input;
-    OpBuilder outside(region);
+    auto choice = dyn_cast<host::ChooseOp>(builder.getInsertionBlock()->getParentOp());
+    OpBuilder outside(choice ? choice.getOperation() : region.getOperation());
     for (auto [i, input] : llvm::enumerate(region.getInputs())) {
       if (auto constant = input.getDefiningOp<prim::ConstantOp>()) {
         auto found = packed.find(i);
@@ -403,8 +408,13 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       Launch launch = made;
       for (AffineExpr *expr : {&launch.tasks, &launch.grain, &launch.steps, &launch.scratch})
         *expr = renamed(*expr);
-      for (RankedTensorType &type : launch.temporaries)
-        type = prim::makeType(type.getElementType(), llvm::map_to_vector(prim::getSizes(type), renamed));
+      for (RankedTensorType &type : launch.temporaries) {
+        SmallVector<AffineExpr> dims = llvm::map_to_vector(prim::getSizes(type), renamed);
+        for (AffineExpr atLeastZero :
+             sizes && !dims.empty() ? sizes.getValue().getConstraints() : ArrayRef<AffineExpr>())
+          dims.front() = prim::simplifySize(dims.front() * prim::makeIndicator(atLeastZero));
+        type = prim::makeType(type.getElementType(), dims);
+      }
       bool last = i + 1 == kernel.launches.size();
       SmallVector<Type> outputs;
       if (last)

@@ -73,6 +73,10 @@ inline int64_t grainFor(double leastWork, double perTask) {
   return std::max<int64_t>(1, int64_t(leastWork / std::max(perTask, 1.0)));
 }
 
+/// How many times as long as the best schedule another one takes, of which no more is known, or at sizes that it is not
+/// for.
+inline constexpr double kOtherSchedule = 1.3, kUnfitSchedule = 4;
+
 /// Shares of what a machine reaches at its best.
 struct Efficiency {
   double arithmetic = 1, bandwidth = 1;
@@ -95,6 +99,9 @@ public:
   /// `choose` says, and computes the same up to the order of sums.
   virtual llvm::SmallVector<kernel::ScheduleAttr> alternatives(const RegionProblem &region,
                                                                machine::CpuAttr cpu) const = 0;
+  /// How many times as long as with the best schedule kernels take with this one at the likely sizes; nullopt: one
+  /// schedule is for all sizes that only the run knows. It is asked of each of several sizes.
+  virtual std::optional<double> compare(const RegionProblem &region, kernel::ScheduleAttr schedule) const = 0;
   /// What its kernels make use of that default CPU variants lack, the best last: there is a variant for each.
   virtual llvm::SmallVector<machine::CpuUnits> gainsFrom() const { return {}; }
   /// Constant inputs to pack. The packed layout is the same for all CPU variants.
@@ -127,6 +134,10 @@ public:
       return {};
     return cpu ? decideOthers(region, *problem, cpu) : decideOthersOnGpus(region, *problem);
   }
+  std::optional<double> compare(const RegionProblem &region, kernel::ScheduleAttr schedule) const final {
+    const std::optional<ProblemT> problem = analyze(region);
+    return problem ? compareAtSizes(region, *problem, mlir::cast<ScheduleT>(schedule)) : std::nullopt;
+  }
   llvm::SmallVector<PackedInput> packing(const RegionProblem &region, kernel::ScheduleAttr schedule) const final {
     return packInputs(*analyze(region), mlir::cast<ScheduleT>(schedule));
   }
@@ -147,6 +158,16 @@ protected:
   virtual std::optional<ProblemT> analyze(const RegionProblem &region) const = 0;
   /// As `choose`, `alternatives`, `packing`, `launches` and `emit`.
   virtual mlir::FailureOr<ScheduleT> decide(const RegionProblem &region, const ProblemT &problem) const = 0;
+  /// As `compare`.
+  virtual std::optional<double> compareAtSizes(const RegionProblem &region, const ProblemT &problem,
+                                               ScheduleT schedule) const {
+    return std::nullopt;
+  }
+  /// For those that have no cost model: whether `decide` has the same at these sizes.
+  double compareWithChoice(const RegionProblem &region, const ProblemT &problem, ScheduleT schedule) const {
+    const mlir::FailureOr<ScheduleT> chosen = decide(region, problem);
+    return succeeded(chosen) && *chosen == schedule ? 1 : kOtherSchedule;
+  }
   /// `alternatives` of a CPU's strategy, and of a GPU's.
   virtual llvm::SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const ProblemT &problem,
                                                                machine::CpuAttr cpu) const {

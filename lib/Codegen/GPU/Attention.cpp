@@ -159,6 +159,11 @@ public:
     return best == all.end() ? FailureOr<AttentionSchedule>(failure()) : FailureOr<AttentionSchedule>(best->schedule);
   }
 
+  std::optional<double> compareAtSizes(const RegionProblem &region, const TiledAttention &p,
+                                       AttentionSchedule schedule) const override {
+    return compareCosts<AttentionSchedule>(listSchedules(region, p), schedule);
+  }
+
   /// Other tiles, and the best one with a longer ring.
   SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
                                                        const TiledAttention &p) const override {
@@ -181,10 +186,7 @@ private:
   // Other tiles than the cost model's first that are measured.
   static constexpr size_t kOtherTiles = 6;
 
-  struct Costed {
-    double cost;
-    AttentionSchedule schedule;
-  };
+  using Costed = CostedSchedule<AttentionSchedule>;
   /// The schedules that fit, with what they cost.
   SmallVector<Costed> listSchedules(const RegionProblem &region, const TiledAttention &p) const {
     const machine::GpuAttr gpu = machine::getDefaultGpu(region.getContext());

@@ -115,6 +115,11 @@ public:
     return params.get(region.getContext());
   }
 
+  std::optional<double> compareAtSizes(const RegionProblem &region, const Rows &rows,
+                                       Schedule schedule) const override {
+    return compareWithChoice(region, rows, schedule);
+  }
+
   /// More and fewer parts, loads at once and threads along the columns.
   SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region, const Rows &rows) const override {
     const FailureOr<Schedule> chosen = decide(region, rows);

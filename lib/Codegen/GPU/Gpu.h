@@ -45,6 +45,22 @@ mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int
 Launch launchOf(mlir::AffineExpr items, int64_t block);
 /// Calls fn for the thread's item, where it has one, in such a launch.
 void forItem(Emitter &e, mlir::AffineExpr items, int64_t block, mlir::Value task, llvm::function_ref<void(Index)> fn);
+/// A schedule that fits, with what it costs by its generator's model.
+template <typename ScheduleT> struct CostedSchedule {
+  double cost;
+  ScheduleT schedule;
+};
+/// Generator::compare by the costs of all schedules that fit.
+template <typename ScheduleT> double compareCosts(llvm::ArrayRef<CostedSchedule<ScheduleT>> all, ScheduleT schedule) {
+  double least = std::numeric_limits<double>::infinity(), own = least;
+  for (const CostedSchedule<ScheduleT> &costed : all) {
+    least = std::min(least, costed.cost);
+    if (costed.schedule == schedule)
+      own = std::min(own, costed.cost);
+  }
+  return least < own * kUnfitSchedule && own < least * kUnfitSchedule ? own / least : kUnfitSchedule;
+}
+
 /// The same schedule with blocks of fewer threads, which more processors share, and of more.
 template <typename ScheduleT> llvm::SmallVector<kernel::ScheduleAttr> withOtherBlocks(ScheduleT schedule) {
   llvm::SmallVector<kernel::ScheduleAttr> others;

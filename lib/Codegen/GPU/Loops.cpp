@@ -203,6 +203,11 @@ public:
     return params.get(region.getContext());
   }
 
+  std::optional<double> compareAtSizes(const RegionProblem &region, const RowsProblem &p,
+                                       kernel::GpuRowsAttr schedule) const override {
+    return compareWithChoice(region, p, schedule);
+  }
+
   /// More and fewer threads, and rows that are read again instead of held.
   SmallVector<kernel::ScheduleAttr> decideOthersOnGpus(const RegionProblem &region,
                                                        const RowsProblem &p) const override {

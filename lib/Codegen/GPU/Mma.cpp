@@ -481,6 +481,11 @@ public:
     return others;
   }
 
+  std::optional<double> compareAtSizes(const RegionProblem &region, const MmaProblem &given,
+                                       MmaSchedule schedule) const override {
+    return compareCosts<MmaSchedule>(listSchedules(region, given, kNarrow, kExact), schedule);
+  }
+
   /// Of what f32's multiply-adds reach.
   Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override { return {8, 1}; }
 
@@ -508,10 +513,7 @@ private:
   static constexpr size_t kOtherTiles = 3;
   static constexpr double kLeastPart = 128;
 
-  struct Costed {
-    double cost;
-    MmaSchedule schedule;
-  };
+  using Costed = CostedSchedule<MmaSchedule>;
   /// Schedules of these tiles that fit, with what they cost.
   SmallVector<Costed> listSchedules(const RegionProblem &region, const MmaProblem &given, ArrayRef<Shape> narrow,
                                     ArrayRef<Shape> exact) const {

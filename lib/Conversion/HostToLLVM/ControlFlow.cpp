@@ -35,8 +35,10 @@ void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
       result = failure();
     ValueRange yielded = body.getTerminator()->getOperands();
     bindResultSymbols(op, yielded);
-    // Sizes are known only here. Each branch makes the memory of its results.
+    // Sizes are known only here. Each branch makes the memory of its results, or has computed them there.
     for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded)) {
+      if (!hasDynamicMemory(to) && !hasDynamicMemory(from) && placeOf(to) == placeOf(from))
+        continue;
       allocate(to);
       copy(address(to), address(from), size(getSizeBytes(to.getType())));
     }

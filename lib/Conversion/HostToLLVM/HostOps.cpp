@@ -6,6 +6,7 @@
 
 #include "ProgramBuilder.h"
 
+#include "tc/Dialect/Host/IR/CudaGraphs.h"
 #include "tc/Dialect/Prim/IR/HostCalls.h"
 #include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
@@ -15,9 +16,28 @@ using namespace tc;
 using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
+/// Whether anything reads the value from memory: conditions and counts that are known, or that sizes decide, are not.
+static bool isRead(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (prim::isView(user))
+      return isRead(user->getResult(0));
+    if (isa<prim::IfOp>(user))
+      return !choosesBySizes(user);
+    const bool isKnown = getKnownInteger(value).has_value();
+    if (isa<prim::WhileOp>(user) && use.getOperandNumber() < 2)
+      return !isKnown && !(use.getOperandNumber() == 0 && prim::getViewSource(value).getDefiningOp<prim::SizesOp>());
+    if (isa<prim::YieldOp>(user) && isa<prim::WhileOp>(user->getParentOp()) && use.getOperandNumber() == 0)
+      return !isKnown;
+    return true;
+  });
+}
+
 /// prim.sizes, prim.splat and prim.iota as results of the function: small, written by the host.
 LogicalResult ProgramBuilder::emitFill(Operation *op) {
   Value result = op->getResult(0);
+  if (!isRead(result))
+    return success();
   allocate(result);
   Value to = address(result);
   auto type = cast<RankedTensorType>(result.getType());

@@ -71,3 +71,26 @@ TEST_CASE_METHOD(Symbols, "expressions have the range that their symbols give th
   CHECK(getLikelyCount({n, getAffineConstantExpr(10, &context), n}, *module) == 160);
   CHECK(getLikelyCount({}, *module) == 1);
 }
+
+TEST_CASE_METHOD(Symbols, "a function may assume sizes, which its bounds do not follow") {
+  OpBuilder builder(&context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  (*module)->setAttr(prim::kSymbolsAttr, symbols(1, 6));
+  (*module)->setAttr(kAssumedSizesAttr, builder.getDenseI64ArrayAttr({100}));
+  CHECK(getLikelySize(n, *module, 64) == 100);
+  CHECK(getLikelySize(n * 3 + 1, *module, 64) == 301);
+  CHECK(evaluateLikely(n.floorDiv(7), *module, 64) == 14);
+  CHECK(getLargestSize(n, *module) == 6);
+  CHECK(getLikelySize(getAffineSymbolExpr(1, &context), *module, 64) == 1); // a symbol that is not listed
+}
+
+TEST_CASE_METHOD(Symbols, "an indicator is 1 where its expression is at least zero, and is written as a comparison") {
+  const AffineExpr few = prim::makeIndicator(5 - n), m = getAffineSymbolExpr(1, &context);
+  auto at = [&](AffineExpr expr, int64_t size) { return prim::evaluate(expr, [&](AffineExpr) { return size; }); };
+  for (int64_t size : {0, 1, 5})
+    CHECK(at(few, size) == 1);
+  for (int64_t size : {int64_t(6), int64_t(1) << 40, int64_t(1) << 61})
+    CHECK(at(few, size) == 0);
+  CHECK(prim::formatSize(few * n * 2, symbols(1, 6)) == "(n <= 5) * n * 2");
+  CHECK(prim::formatSize(prim::makeIndicator(-(n * m * 3) + 7), ArrayAttr()) == "(s0 * s1 * 3 <= 7)");
+}

@@ -45,9 +45,12 @@ llvm::SmallDenseSet<unsigned> host::getSymbolsOfData(Operation *function) {
 
 StringRef host::findGraphObstacle(LaunchOp launch, Operation *function,
                                   const llvm::SmallDenseSet<unsigned> &symbolsOfData) {
-  for (Operation *parent = launch->getParentOp(); parent != function; parent = parent->getParentOp())
+  for (Operation *parent = launch->getParentOp(); parent != function; parent = parent->getParentOp()) {
+    if (choosesBySizes(parent))
+      continue;
     if (auto loop = dyn_cast<prim::WhileOp>(parent); !loop || !isCounted(loop))
       return "in a branch, or in a loop that reads its condition";
+  }
   auto grid = launch.getDeviceAttr().getAs<AffineMapAttr>("grid");
   for (AffineExpr size : grid ? grid.getValue().getResults() : ArrayRef<AffineExpr>())
     if (llvm::any_of(getSymbols(size), [&](unsigned symbol) { return symbolsOfData.contains(symbol); }))

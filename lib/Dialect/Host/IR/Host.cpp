@@ -7,6 +7,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 
 #include "tc/Dialect/Machine/IR/Condition.h"
+#include "tc/Dialect/Prim/IR/ListedSizes.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/NodeNames.h"
 #include "tc/Dialect/TC/IR/TC.h"
@@ -63,6 +64,24 @@ Value LaunchOp::getTiedInput(unsigned output) {
     if (pairs[i + 1] == int64_t(output))
       return getInputs()[pairs[i]];
   return {};
+}
+
+bool tc::host::choosesBySizes(Operation *op) { return isa<ChooseOp>(op) || (isa<prim::IfOp>(op) && prim::getWhen(op)); }
+
+int64_t tc::host::countLaunches(Block &block) {
+  int64_t count = 0;
+  for (Operation &op : block) {
+    count += isa<LaunchOp>(op);
+    int64_t most = 0, all = 0;
+    for (Region &region : op.getRegions())
+      for (Block &inner : region) {
+        const int64_t launches = countLaunches(inner);
+        most = std::max(most, launches);
+        all += launches;
+      }
+    count += choosesBySizes(&op) ? most : all;
+  }
+  return count;
 }
 
 Value tc::host::getMemorySource(Value value) {

@@ -486,6 +486,11 @@ std::pair<int64_t, int64_t> tc::prim::getSizeBounds(AffineExpr expr, ArrayAttr s
   }
 }
 
+/// What an indicator is the quotient by, and what is added before.
+static constexpr int64_t kIndicator = int64_t(1) << 62;
+
+AffineExpr tc::prim::makeIndicator(AffineExpr atLeastZero) { return (atLeastZero + kIndicator).floorDiv(kIndicator); }
+
 namespace {
 class SizePrinter {
 public:
@@ -498,8 +503,11 @@ public:
     } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
       printName(symbol.getPosition());
     } else {
+      auto binary = cast<AffineBinaryOpExpr>(expr);
+      if (printIndicator(binary))
+        return;
       os << (isFactor ? "(" : "");
-      printBinary(cast<AffineBinaryOpExpr>(expr));
+      printBinary(binary);
       os << (isFactor ? ")" : "");
     }
   }
@@ -511,6 +519,20 @@ private:
       os << named.getName();
     else
       os << "s" << position;
+  }
+
+  /// (x <= 5) for (5 - x + 2^62) floordiv 2^62.
+  bool printIndicator(AffineBinaryOpExpr expr) {
+    if (expr.getKind() != AffineExprKind::FloorDiv || getConstantSize(expr.getRHS()) != kIndicator)
+      return false;
+    const AffineExpr difference = simplifySize(expr.getLHS() - kIndicator);
+    auto sum = dyn_cast<AffineBinaryOpExpr>(difference);
+    const int64_t limit =
+        sum && sum.getKind() == AffineExprKind::Add ? getConstantSize(sum.getRHS()).value_or(0) : int64_t(0);
+    os << "(";
+    print(simplifySize(limit - difference), /*isFactor=*/false);
+    os << " <= " << limit << ")";
+    return true;
   }
 
   void printBinary(AffineBinaryOpExpr expr) {

@@ -58,6 +58,11 @@ inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";
 
 /// The launches that run at the same time as `launch`, itself among them, in order.
 llvm::SmallVector<LaunchOp> getGroupMembers(LaunchOp launch);
+/// Whether the host program takes one of the op's regions by sizes alone, without a look at data.
+bool choosesBySizes(mlir::Operation *op);
+/// Launches of the block and what is in it that one run has at most, each part as often as it is written: of what sizes
+/// choose among, one part runs.
+int64_t countLaunches(mlir::Block &block);
 /// The value whose memory `value` is, through views and what launches tie.
 mlir::Value getMemorySource(mlir::Value value);
 /// Bytes of one element in memory as numerator over `elementsPerGroup`: i1 takes a byte, 4-bit and 2-bit types are

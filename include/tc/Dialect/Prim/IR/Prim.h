@@ -89,6 +89,9 @@ std::pair<unsigned, unsigned> getBoundDim(mlir::Operation *op, int64_t symbol);
 /// Inclusive bounds of a size expression given the symbols of `func` (nullopt: none known).
 std::pair<int64_t, int64_t> getSizeBounds(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
 
+/// 1 where `atLeastZero` is so, else 0; its values are smaller than 2^62. It is written (x <= 5) for 5 - x.
+mlir::AffineExpr makeIndicator(mlir::AffineExpr atLeastZero);
+
 /// `expr` as a user reads it, with the names of `symbols` (null: s0, s1, ...): "2 * batch + 1".
 std::string formatSize(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
 
