@@ -107,6 +107,8 @@ private:
   /// Of the chips the one whose code the GPU runs; null: none.
   machine::MachineAttr findChip() const;
   SmallVector<kernel::ScheduleAttr> getCandidates(kernel::RegionOp region, machine::MachineAttr variant) const;
+  /// Sizes of all symbols that the region is measured at; null: there are none.
+  DenseI64ArrayAttr getTunedSizes(kernel::RegionOp region) const;
   /// Whose records are used, with what there is to say about it.
   llvm::Error chooseRecords(std::vector<std::string> &notes);
 
@@ -354,9 +356,26 @@ machine::MachineAttr Tuner::findChip() const {
   return best;
 }
 
+DenseI64ArrayAttr Tuner::getTunedSizes(kernel::RegionOp region) const {
+  const ArrayAttr symbols = symbolsOf(region);
+  SmallVector<int64_t> sizes;
+  for (int64_t i = 0; i < int64_t(symbols ? symbols.size() : 0); ++i)
+    sizes.push_back(findSize(region, i).value_or(1));
+  return sizes.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(region.getContext(), sizes);
+}
+
 SmallVector<kernel::ScheduleAttr> Tuner::getCandidates(kernel::RegionOp region, machine::MachineAttr variant) const {
-  return isForGpus() ? codegen::getScheduleCandidates(region, options.limits->get(region))
-                     : codegen::getScheduleCandidates(region, cast<machine::CpuAttr>(variant));
+  if (!isForGpus())
+    return codegen::getScheduleCandidates(region, cast<machine::CpuAttr>(variant));
+  // Those for the sizes that they are measured at: other sizes have cases of their own.
+  auto function = region->getParentOfType<func::FuncOp>();
+  const DenseI64ArrayAttr sizes = getTunedSizes(region);
+  if (!function || !sizes)
+    return codegen::getScheduleCandidates(region, options.limits->get(region));
+  function->setAttr(kAssumedSizesAttr, sizes);
+  SmallVector<kernel::ScheduleAttr> candidates = codegen::getScheduleCandidates(region, options.limits->get(region));
+  function->removeAttr(kAssumedSizesAttr);
+  return candidates;
 }
 
 /// What the database says of the region; nullopt: nothing, or nothing that holds any more.
@@ -663,8 +682,11 @@ llvm::Expected<TuneReport> Tuner::run() {
       found = known.try_emplace(text, *decision).first;
     }
     const Decision &decision = found->second;
-    if (decision.schedule)
+    if (decision.schedule) {
       region.setScheduleAttr(decision.schedule);
+      if (const DenseI64ArrayAttr sizes = isForGpus() ? getTunedSizes(region) : DenseI64ArrayAttr())
+        region->setAttr(codegen::kTunedSizesAttr, sizes);
+    }
     report.regions.back() = decision.outcome;
     if (!decision.outcome.text.empty() && log::isEnabled("tuning"))
       log::write("tuning", host::joinNodeNames(region) + ": " + decision.outcome.text);

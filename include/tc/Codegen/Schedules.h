@@ -19,6 +19,10 @@ namespace tc::codegen {
 /// Raised when a generator changes such that earlier measurements no longer tell which schedule is the fastest.
 inline constexpr int64_t kGeneratorsVersion = 5;
 
+/// Of a region whose schedule was measured on a GPU: the sizes of all symbols then (an array of i64).
+/// tc-choose-schedule adds cases for others, and takes it away.
+inline constexpr llvm::StringLiteral kTunedSizesAttr = "tc.tuned_sizes";
+
 /// The schedules worth measuring for a CPU. The first is what tc-choose-schedule takes; empty: no generator
 /// takes the region.
 llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu);

@@ -120,9 +120,14 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     }
     const GpuLimitsOfRegions limits(&getContext(), all, allowTf32, llvm::to_vector(nodePrecisions));
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
-      if (region.getSchedule())
-        return WalkResult::advance();
       const RegionProblem problem(region, limits.get(region));
+      if (region.getSchedule()) {
+        auto tuned = dyn_cast_or_null<DenseI64ArrayAttr>(region->removeAttr(kTunedSizesAttr));
+        const Generator *generator = tuned ? lookupGenerator(region.getScheduleAttr(), target) : nullptr;
+        if (generator && generator->takes(problem))
+          addSizeCases(problem, *generator, tuned);
+        return WalkResult::advance();
+      }
       const SmallVector<Choice> choices = getChoices(problem, getTarget(region, target));
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
       if (best == choices.end()) {

@@ -46,6 +46,13 @@ AffineExpr getWork(kernel::RegionOp region) {
   return {};
 }
 
+int64_t getAmount(AffineExpr work, DenseI64ArrayAttr sizes) {
+  return prim::evaluate(work, [&](AffineExpr symbol) {
+    const size_t position = cast<AffineSymbolExpr>(symbol).getPosition();
+    return position < size_t(sizes.size()) ? sizes[position] : 1;
+  });
+}
+
 /// By rising work, in which all symbols grow together.
 SmallVector<Probe> getProbes(func::FuncOp function, AffineExpr work) {
   const auto symbols = function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
@@ -57,10 +64,10 @@ SmallVector<Probe> getProbes(func::FuncOp function, AffineExpr work) {
       const auto [least, most] = prim::getSizeBounds(getAffineSymbolExpr(i, context), symbols);
       sizes.push_back(std::clamp(int64_t(1) << doublings, least, std::max(least, most)));
     }
-    const int64_t amount = prim::evaluate(
-        work, [&](AffineExpr symbol) { return sizes[cast<AffineSymbolExpr>(symbol).getPosition()]; });
+    const auto all = DenseI64ArrayAttr::get(context, sizes);
+    const int64_t amount = getAmount(work, all);
     if (amount > (probes.empty() ? 0 : probes.back().work) && amount <= kMostWork)
-      probes.push_back({DenseI64ArrayAttr::get(context, sizes), amount});
+      probes.push_back({all, amount});
   }
   return probes;
 }
@@ -123,7 +130,7 @@ SmallVector<Segment> cutInto(size_t count, ArrayRef<SmallVector<double>> times, 
 
 } // namespace
 
-void tc::codegen::addSizeCases(const RegionProblem &problem, const Generator &generator) {
+void tc::codegen::addSizeCases(const RegionProblem &problem, const Generator &generator, DenseI64ArrayAttr tuned) {
   kernel::RegionOp region = problem.getOp();
   auto function = region->getParentOfType<func::FuncOp>();
   const AffineExpr work = getWork(region);
@@ -159,6 +166,14 @@ void tc::codegen::addSizeCases(const RegionProblem &problem, const Generator &ge
   for (size_t count = 1, most = std::min({kMostSchedules, schedules.size(), probes.size()});
        count <= most && slowest > kWorthAKernel; ++count)
     segments = cutInto(count, times, slowest);
+  if (tuned) {
+    const int64_t amount = getAmount(work, tuned);
+    const size_t probe = llvm::count_if(probes, [&](const Probe &other) { return other.work < amount; });
+    schedules.insert(region.getScheduleAttr());
+    llvm::find_if(segments, [&](const Segment &segment) {
+      return segment.end > std::min(probe, probes.size() - 1);
+    })->schedule = llvm::find(schedules, region.getScheduleAttr()) - schedules.begin();
+  }
   MLIRContext *context = region.getContext();
   const unsigned symbolCount = function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr).size();
   SmallVector<Attribute> cases;

@@ -20,8 +20,9 @@
 namespace tc::codegen {
 
 /// Writes cases and a schedule for all else into the region, which has a schedule of `generator`; nothing where sizes
-/// are known, or one schedule is for all of them.
-void addSizeCases(const RegionProblem &problem, const Generator &generator);
+/// are known, or one schedule is for all of them. `tuned`: sizes of all symbols, if the schedule was measured at these;
+/// then it stays for sizes like them.
+void addSizeCases(const RegionProblem &problem, const Generator &generator, mlir::DenseI64ArrayAttr tuned = {});
 
 } // namespace tc::codegen
 

@@ -67,3 +67,25 @@ func.func @rows(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"batch", 
   }
   return %r : !x
 }
+
+// -----
+
+// What was measured at 64 rows stays for sizes like them; others have what is best there.
+!x = tensor<?x1024xbf16, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>
+!y = tensor<?x4096xbf16, #prim.dims<affine_map<()[s0] -> (s0, 4096)>>>
+!z = tensor<?x4096xf32, #prim.dims<affine_map<()[s0] -> (s0, 4096)>>>
+!w = tensor<1024x4096xbf16>
+// SCHEDULE-LABEL: func.func @tuned
+// SCHEDULE-NOT: tuned_sizes
+// SCHEDULE: cases = [#kernel.case<sizes = #{{.*}}, schedule = #kernel.gpu.mma<tileM = 16,
+// SCHEDULE-SAME: schedule = #kernel.gpu.mma<tileM = 32, tileN = 64, warpsN = 2, stages = 6>>
+// SCHEDULE-SAME: schedule = #kernel.gpu.mma<tileN = 256>}
+// CHECK-LABEL: func.func @tuned
+func.func @tuned(%x: !x, %w: !w) -> !y attributes {prim.symbols = [#prim.symbol<"rows", 1, 100000, 1>]} {
+  %r = kernel.region(%a = %x : !x, %b = %w : !w) -> (!y) attributes {tc.tuned_sizes = array<i64: 64>, schedule = #kernel.gpu.mma<tileM = 32, tileN = 64, warpsN = 2, stages = 6>, cost = #tc.cost<flops = ()[s0] -> (s0 * 8388608), bytes = ()[s0] -> (s0 * 10240 + 8388608)>} {
+    %d = prim.dot_general %a, %b batch [] x [] contract [1] x [0] : (!x, !w) -> !z
+    %e = prim.convert %d : !z -> !y
+    kernel.yield %e : !y
+  }
+  return %r : !y
+}
