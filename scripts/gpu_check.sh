@@ -90,6 +90,17 @@ profile() {
   done >"$report/profile.txt"
 }
 
+# With the package, processes keep their contexts of the GPU.
+conformance() {
+  local how=()
+  local -x PYTHONPATH=${PYTHONPATH:-} LD_LIBRARY_PATH="$work/tc/lib:${LD_LIBRARY_PATH:-}"
+  if [ -d "$work/tc/python" ] && PYTHONPATH="$work/tc/python:$PYTHONPATH" python3 -c 'import tc_compiler' 2>/dev/null; then
+    PYTHONPATH="$work/tc/python:$PYTHONPATH" how=(--in-process)
+  fi
+  python3 test/Conformance/run.py "$bin" --target cuda "${how[@]}" --jobs "$jobs" --gpus "${GPUS:-1}" --work "$work/conformance" --way static 2>&1 |
+    tee "$report/conformance.txt"
+}
+
 package() {
   [ -d "$work/tc/python" ] || die "the tools were packed without the Python package: scripts/setup.sh and scripts/build.sh make it"
   python3 -c 'import cffi, pytest, torch' || die "the package's tests need cffi, pytest and torch"
@@ -125,7 +136,7 @@ run() {
   local step failed=0
   for step in "$@"; do
     case $step in
-    conformance) python3 test/Conformance/run.py "$bin" --target cuda --jobs "$jobs" --gpus "${GPUS:-1}" --work "$work/conformance" --way static 2>&1 | tee "$report/conformance.txt" || failed=1 ;;
+    conformance) conformance || failed=1 ;;
     random) python3 test/Fuzz/fuzz.py "$bin" --target cuda --count "${COUNT:-2000}" --seed "${SEED:-0}" --jobs "$jobs" --keep "$work/fuzz" --report "$report/random.json" 2>&1 |
       tee "$report/random.txt" || failed=1 ;;
     suite) suite suite eager || failed=1 ;;

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compile every backend test case of the `onnx` package with tc-compile, run it with tc-run and compare by the package's own rule.
 
-usage: run.py BIN [--way static|dynamic|constant]... [--target cpu|cuda] [--filter RE] [--jobs N] [--third K] [--work FOLDER] [--again] [--prune]
-              [--summary FILE]
+usage: run.py BIN [--way static|dynamic|constant]... [--target cpu|cuda] [--in-process] [--filter RE] [--jobs N] [--third K] [--work FOLDER]
+              [--again] [--prune] [--summary FILE]
 
 BIN is the folder of tc-compile and tc-run. Ways: the model as it is (static); all sizes unknown but the lengths that fix a rank (dynamic);
 all inputs constant, where no kernel may be left (constant). Results are kept in FOLDER (default BIN/../conformance) and repeated only when
 the tools, the case or these scripts changed. --third K takes every third case, from K modulo 3 on, in the ways other than static;
 with "commit" as K another third for each commit. --target cuda compiles for GPUs and runs on one: results are then kept apart.
+
+--in-process runs artifacts here, by the Python package (on PYTHONPATH), rather than with tc-run: a process of its own takes 0.25 s for its
+context of a GPU, and all wait for each other. What fails so is run with tc-run as well, whose result counts.
 
 expected_failures.txt lists what does not pass yet, with reasons; a case that passes all the same is a failure, so that the list stays true.
 Where the reason begins with "wrong in ONNX", the case is evaluated by onnx's ReferenceEvaluator in float64, which must fail it, too. Exit
@@ -133,9 +136,32 @@ def values_in(folder, kind):
     return [read(os.path.join(folder, f"{kind}_{i}.pb")) for i in range(count)]
 
 
+KEPT = []
+
+
+def passes_here(options, folder, artifact, model, meta):
+    """Whether the artifact does what is expected when the Python package runs it in this process."""
+    import tc_compiler
+
+    try:
+        loaded = tc_compiler.load(artifact, device=options.target, threads=1)
+        if not KEPT: # the first one keeps the process's context of the GPU
+            KEPT.append(loaded)
+        for number in range(meta["sets"]):
+            data = os.path.join(folder, f"set{number}")
+            given = {i.name: cases.from_proto(d, i.type) for d, i in zip(values_in(data, "input"), model.graph.input)}
+            expected = [cases.from_proto(d, o.type) for d, o in zip(values_in(data, "output"), model.graph.output)]
+            compare(expected, list(loaded.run(given).values()), meta["rtol"], meta["atol"], False)
+    except Exception: # of any kind: tc-run says what it is
+        return False
+    return True
+
+
 def run_sets(options, folder, scratch, model, meta, way, only_shape):
     """Run the artifact on the data sets and compare."""
     artifact, out = os.path.join(scratch, "m.bin"), os.path.join(scratch, "out")
+    if options.in_process and not only_shape and way != "constant" and passes_here(options, folder, artifact, model, meta):
+        return
     for number in range(1 if way == "constant" else meta["sets"]):
         data = os.path.join(folder, f"set{number}")
         expected = [cases.from_proto(d, o.type) for d, o in zip(values_in(data, "output"), model.graph.output)]
@@ -310,6 +336,7 @@ def parse_options():
     parser.add_argument("bin")
     parser.add_argument("--way", nargs="+", action="extend", choices=cases.WAYS)
     parser.add_argument("--target", choices=DEVICE, default="cpu")
+    parser.add_argument("--in-process", action="store_true", help="run artifacts here, by the Python package")
     parser.add_argument("--gpus", type=int, default=1, help="how many GPUs the runs are dealt to")
     parser.add_argument("--filter", help="regular expression that a case's <kind>/<name> must contain")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
