@@ -14,24 +14,26 @@ static prim::SymbolAttr lookup(AffineSymbolExpr symbol, ArrayAttr symbols) {
                                                           : prim::SymbolAttr();
 }
 
-/// What the function around `op` assumes of `size`.
-static std::optional<int64_t> findAssumed(AffineExpr size, Operation *op) {
-  while (op && !op->hasAttr(prim::kSymbolsAttr))
+/// Of a function for which sizes are assumed: they.
+static constexpr llvm::StringLiteral kAssumedSizesAttr = "tc.assumed_sizes";
+
+/// The function with symbols that `op` is or is in; null: none.
+static Operation *functionAround(Operation *op) {
+  while (op && !op->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr))
     op = op->getParentOp();
-  auto assumed = op ? op->getAttrOfType<DenseI64ArrayAttr>(kAssumedSizesAttr) : DenseI64ArrayAttr();
-  if (!assumed)
-    return std::nullopt;
-  return prim::evaluate(size, [&](AffineExpr symbol) {
-    const size_t position = cast<AffineSymbolExpr>(symbol).getPosition();
-    return position < size_t(assumed.size()) ? assumed[position] : 1;
-  });
+  return op;
+}
+
+/// What is assumed of `size` in the function around `op`.
+static std::optional<int64_t> findAssumed(AffineExpr size, Operation *op) {
+  Operation *function = functionAround(op);
+  auto assumed = function ? function->getAttrOfType<DenseI64ArrayAttr>(kAssumedSizesAttr) : DenseI64ArrayAttr();
+  return assumed ? std::optional(evaluateAt(size, assumed)) : std::nullopt;
 }
 
 static ArrayAttr symbolsAround(Operation *op) {
-  for (; op; op = op->getParentOp())
-    if (auto symbols = op->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr))
-      return symbols;
-  return {};
+  Operation *function = functionAround(op);
+  return function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
 }
 
 /// Whether more is known of a symbol in `size` than that it is a size.
@@ -67,6 +69,18 @@ static int64_t toMultiple(int64_t size, int64_t divisor, int64_t least, int64_t 
   if (hasBelow && (!hasAbove || size - below < below + divisor - size))
     return below;
   return hasAbove ? below + divisor : size;
+}
+
+AssumedSizes::AssumedSizes(Operation *function, DenseI64ArrayAttr sizes) : function(function) {
+  function->setAttr(kAssumedSizesAttr, sizes);
+}
+AssumedSizes::~AssumedSizes() { function->removeAttr(kAssumedSizesAttr); }
+
+int64_t tc::evaluateAt(AffineExpr expr, ArrayRef<int64_t> sizes) {
+  return prim::evaluate(expr, [&](AffineExpr symbol) {
+    const size_t position = cast<AffineSymbolExpr>(symbol).getPosition();
+    return position < sizes.size() ? sizes[position] : 1;
+  });
 }
 
 int64_t tc::getLikelySize(AffineExpr size, ArrayAttr symbols, int64_t usual) {

@@ -107,8 +107,6 @@ private:
   /// Of the chips the one whose code the GPU runs; null: none.
   machine::MachineAttr findChip() const;
   SmallVector<kernel::ScheduleAttr> getCandidates(kernel::RegionOp region, machine::MachineAttr variant) const;
-  /// Sizes of all symbols that the region is measured at; null: there are none.
-  DenseI64ArrayAttr getTunedSizes(kernel::RegionOp region) const;
   /// Whose records are used, with what there is to say about it.
   llvm::Error chooseRecords(std::vector<std::string> &notes);
 
@@ -192,6 +190,15 @@ std::optional<int64_t> findSize(kernel::RegionOp region, int64_t number) {
   return size ? size : findLikely(region, symbols, number);
 }
 
+/// The sizes of all symbols that the region is measured at.
+SmallVector<int64_t> findSizes(kernel::RegionOp region) {
+  const ArrayAttr symbols = symbolsOf(region);
+  SmallVector<int64_t> sizes;
+  for (int64_t i = 0; i < int64_t(symbols ? symbols.size() : 0); ++i)
+    sizes.push_back(findSize(region, i).value_or(1));
+  return sizes;
+}
+
 /// " at n = 128", of the sizes for which there is no range; empty: there is none.
 std::string describeLikely(kernel::RegionOp region) {
   ArrayAttr symbols = symbolsOf(region);
@@ -225,13 +232,7 @@ std::string Tuner::whyUnknown(kernel::RegionOp region) const {
   return "";
 }
 
-int64_t Tuner::evaluate(AffineExpr expr, kernel::RegionOp region) const {
-  ArrayAttr symbols = symbolsOf(region);
-  SmallVector<AffineExpr> sizes;
-  for (int64_t i = 0; i < int64_t(symbols ? symbols.size() : 0); ++i)
-    sizes.push_back(getAffineConstantExpr(findSize(region, i).value_or(1), expr.getContext()));
-  return prim::getConstantSize(prim::simplifySize(expr.replaceSymbols(sizes))).value_or(1);
-}
+int64_t Tuner::evaluate(AffineExpr expr, kernel::RegionOp region) const { return evaluateAt(expr, findSizes(region)); }
 
 /// By what a region is known again, in this model and in others.
 std::string Tuner::keyText(kernel::RegionOp region) const {
@@ -356,26 +357,14 @@ machine::MachineAttr Tuner::findChip() const {
   return best;
 }
 
-DenseI64ArrayAttr Tuner::getTunedSizes(kernel::RegionOp region) const {
-  const ArrayAttr symbols = symbolsOf(region);
-  SmallVector<int64_t> sizes;
-  for (int64_t i = 0; i < int64_t(symbols ? symbols.size() : 0); ++i)
-    sizes.push_back(findSize(region, i).value_or(1));
-  return sizes.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(region.getContext(), sizes);
-}
-
 SmallVector<kernel::ScheduleAttr> Tuner::getCandidates(kernel::RegionOp region, machine::MachineAttr variant) const {
   if (!isForGpus())
     return codegen::getScheduleCandidates(region, cast<machine::CpuAttr>(variant));
   // Those for the sizes that they are measured at: other sizes have cases of their own.
-  auto function = region->getParentOfType<func::FuncOp>();
-  const DenseI64ArrayAttr sizes = getTunedSizes(region);
-  if (!function || !sizes)
-    return codegen::getScheduleCandidates(region, options.limits->get(region));
-  function->setAttr(kAssumedSizesAttr, sizes);
-  SmallVector<kernel::ScheduleAttr> candidates = codegen::getScheduleCandidates(region, options.limits->get(region));
-  function->removeAttr(kAssumedSizesAttr);
-  return candidates;
+  std::optional<AssumedSizes> assumed;
+  if (auto function = region->getParentOfType<func::FuncOp>())
+    assumed.emplace(function, DenseI64ArrayAttr::get(region.getContext(), findSizes(region)));
+  return codegen::getScheduleCandidates(region, options.limits->get(region));
 }
 
 /// What the database says of the region; nullopt: nothing, or nothing that holds any more.
@@ -684,8 +673,8 @@ llvm::Expected<TuneReport> Tuner::run() {
     const Decision &decision = found->second;
     if (decision.schedule) {
       region.setScheduleAttr(decision.schedule);
-      if (const DenseI64ArrayAttr sizes = isForGpus() ? getTunedSizes(region) : DenseI64ArrayAttr())
-        region->setAttr(codegen::kTunedSizesAttr, sizes);
+      if (isForGpus())
+        region->setAttr(codegen::kTunedSizesAttr, DenseI64ArrayAttr::get(region.getContext(), findSizes(region)));
     }
     report.regions.back() = decision.outcome;
     if (!decision.outcome.text.empty() && log::isEnabled("tuning"))

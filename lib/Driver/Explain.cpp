@@ -152,25 +152,28 @@ void driver::Explanation::addKernels(ModuleOp module) {
     totals["nodes"] = nodes;
 }
 
+static Object describeParameters(kernel::ScheduleAttr schedule) {
+  Object parameters;
+  for (auto [name, value] : schedule.getNumbers())
+    parameters[name] = value;
+  return parameters;
+}
+
 /// The schedules of sizes that only the run knows, in the order in which the host program asks.
 static Array describeCases(kernel::RegionOp region, ArrayAttr cases) {
   auto function = region->getParentOfType<func::FuncOp>();
   const auto symbols = function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
   Array described;
   for (auto other : cases.getAsRange<kernel::CaseAttr>()) {
-    Object parameters;
-    for (auto [name, value] : other.getSchedule().getNumbers())
-      parameters[name] = value;
     std::vector<std::string> when;
     if (const IntegerSetAttr sizes = other.getSizes())
-      for (AffineExpr atLeastZero : sizes.getValue().getConstraints())
-        when.push_back(
-            StringRef(prim::formatSize(prim::makeIndicator(atLeastZero), symbols)).drop_front().drop_back().str());
+      for (auto [i, difference] : llvm::enumerate(sizes.getValue().getConstraints()))
+        when.push_back(prim::formatCondition(difference, sizes.getValue().isEq(unsigned(i)), symbols));
     if (other.getMachine())
       when.push_back("on " + other.getMachine().getName().str());
     described.push_back(Object{{"when", llvm::join(when, " and ")},
                                {"strategy", other.getSchedule().getStrategy()},
-                               {"parameters", std::move(parameters)}});
+                               {"parameters", describeParameters(other.getSchedule())}});
   }
   return described;
 }
@@ -182,10 +185,7 @@ void driver::Explanation::addSchedules(ModuleOp module, machine::TargetKind targ
     if (!schedule || number >= kernels.size())
       return;
     StringRef strategy = schedule.getStrategy();
-    Object parameters;
-    for (auto [name, value] : schedule.getNumbers())
-      parameters[name] = value;
-    Object described{{"strategy", strategy}, {"parameters", std::move(parameters)}};
+    Object described{{"strategy", strategy}, {"parameters", describeParameters(schedule)}};
     if (StringRef meaning = describeStrategy(strategy); !meaning.empty())
       described["meaning"] = meaning;
     // By the cost model, as a multiple of the time of the one that was taken.

@@ -48,14 +48,25 @@ inline constexpr int64_t kKeys = 128, kHeads = 16;
 inline int64_t imageSideOf(int64_t channels) { return std::min(kImageSide, kImageSide * 64 / channels); }
 } // namespace usual
 
-/// Of a function, for a time: what its symbols are, in order, where sizes are likely ones (an array of i64). Deciding
-/// for each of several sizes asks so; bounds stay those of the range.
-inline constexpr llvm::StringLiteral kAssumedSizesAttr = "tc.assumed_sizes";
+/// While it lives, likely sizes in the function are those where its symbols are `sizes`, in order; further ones are 1.
+/// Deciding for each of several sizes asks so; bounds stay those of the range.
+class AssumedSizes {
+public:
+  AssumedSizes(mlir::Operation *function, mlir::DenseI64ArrayAttr sizes);
+  ~AssumedSizes();
+  AssumedSizes(const AssumedSizes &) = delete;
+  AssumedSizes &operator=(const AssumedSizes &) = delete;
+
+private:
+  mlir::Operation *function;
+};
+/// The value of `expr` where symbols are `sizes`, in order; further ones are 1.
+int64_t evaluateAt(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> sizes);
 
 /// The likely value of `size`, whose symbols are those of `symbols` (prim.symbols; null: none has a range); a constant
 /// is itself. A single symbol's is a multiple of its divisor, if the range has one.
 int64_t getLikelySize(mlir::AffineExpr size, mlir::ArrayAttr symbols, int64_t usual = usual::kExtent);
-/// The same in the function around `scope`, which may assume sizes.
+/// The same in the function around `scope`, for which sizes may be assumed.
 int64_t getLikelySize(mlir::AffineExpr size, mlir::Operation *scope, int64_t usual = usual::kExtent);
 /// The largest value that `size` may have in the function around `scope`; INT64_MAX: it has no bound.
 int64_t getLargestSize(mlir::AffineExpr size, mlir::Operation *scope);

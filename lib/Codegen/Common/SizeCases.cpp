@@ -9,7 +9,6 @@
 #include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/IR/IntegerSet.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SetVector.h"
 #include <cmath>
 
@@ -46,13 +45,6 @@ AffineExpr getWork(kernel::RegionOp region) {
   return {};
 }
 
-int64_t getAmount(AffineExpr work, DenseI64ArrayAttr sizes) {
-  return prim::evaluate(work, [&](AffineExpr symbol) {
-    const size_t position = cast<AffineSymbolExpr>(symbol).getPosition();
-    return position < size_t(sizes.size()) ? sizes[position] : 1;
-  });
-}
-
 /// By rising work, in which all symbols grow together.
 SmallVector<Probe> getProbes(func::FuncOp function, AffineExpr work) {
   const auto symbols = function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
@@ -64,10 +56,9 @@ SmallVector<Probe> getProbes(func::FuncOp function, AffineExpr work) {
       const auto [least, most] = prim::getSizeBounds(getAffineSymbolExpr(i, context), symbols);
       sizes.push_back(std::clamp(int64_t(1) << doublings, least, std::max(least, most)));
     }
-    const auto all = DenseI64ArrayAttr::get(context, sizes);
-    const int64_t amount = getAmount(work, all);
+    const int64_t amount = evaluateAt(work, sizes);
     if (amount > (probes.empty() ? 0 : probes.back().work) && amount <= kMostWork)
-      probes.push_back({all, amount});
+      probes.push_back({DenseI64ArrayAttr::get(context, sizes), amount});
   }
   return probes;
 }
@@ -140,26 +131,19 @@ void tc::codegen::addSizeCases(const RegionProblem &problem, const Generator &ge
   if (probes.size() < 2)
     return;
   llvm::SetVector<kernel::ScheduleAttr> schedules;
-  SmallVector<SmallVector<double>> times;
-  {
-    const llvm::scope_exit restore([&] { function->removeAttr(kAssumedSizesAttr); });
-    for (const Probe &probe : probes) {
-      function->setAttr(kAssumedSizesAttr, probe.sizes);
-      if (const FailureOr<kernel::ScheduleAttr> chosen = generator.choose(RegionProblem(region, problem.getLimits()));
-          succeeded(chosen))
-        schedules.insert(*chosen);
-    }
-    schedules.remove_if(
-        [&](kernel::ScheduleAttr s) { return !readAlike(problem, generator, s, region.getScheduleAttr()); });
-    if (schedules.empty())
-      return;
-    times.resize(schedules.size());
-    for (const Probe &probe : probes) {
-      function->setAttr(kAssumedSizesAttr, probe.sizes);
-      const RegionProblem assumed(region, problem.getLimits());
-      for (auto [schedule, of] : llvm::zip_equal(schedules, times))
-        of.push_back(generator.compare(assumed, schedule).value_or(kUnfitSchedule));
-    }
+  for (const Probe &probe : probes) {
+    const AssumedSizes assumed(function, probe.sizes);
+    if (const FailureOr<kernel::ScheduleAttr> chosen = generator.choose(problem);
+        succeeded(chosen) && readAlike(problem, generator, *chosen, region.getScheduleAttr()))
+      schedules.insert(*chosen);
+  }
+  if (schedules.empty())
+    return;
+  SmallVector<SmallVector<double>> times(schedules.size());
+  for (const Probe &probe : probes) {
+    const AssumedSizes assumed(function, probe.sizes);
+    for (auto [schedule, of] : llvm::zip_equal(schedules, times))
+      of.push_back(generator.compare(problem, schedule).value_or(kUnfitSchedule));
   }
   SmallVector<Segment> segments;
   double slowest = kNever;
@@ -167,7 +151,7 @@ void tc::codegen::addSizeCases(const RegionProblem &problem, const Generator &ge
        count <= most && slowest > kWorthAKernel; ++count)
     segments = cutInto(count, times, slowest);
   if (tuned) {
-    const int64_t amount = getAmount(work, tuned);
+    const int64_t amount = evaluateAt(work, tuned);
     const size_t probe = llvm::count_if(probes, [&](const Probe &other) { return other.work < amount; });
     schedules.insert(region.getScheduleAttr());
     llvm::find_if(segments, [&](const Segment &segment) {

@@ -58,7 +58,7 @@ template <typename ScheduleT> double compareCosts(llvm::ArrayRef<CostedSchedule<
     if (costed.schedule == schedule)
       own = std::min(own, costed.cost);
   }
-  return least < own * kUnfitSchedule && own < least * kUnfitSchedule ? own / least : kUnfitSchedule;
+  return own < kUnfitSchedule * least ? own / least : kUnfitSchedule;
 }
 
 /// The same schedule with blocks of fewer threads, which more processors share, and of more.

@@ -76,12 +76,14 @@ TEST_CASE_METHOD(Symbols, "a function may assume sizes, which its bounds do not 
   OpBuilder builder(&context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   (*module)->setAttr(prim::kSymbolsAttr, symbols(1, 6));
-  (*module)->setAttr(kAssumedSizesAttr, builder.getDenseI64ArrayAttr({100}));
+  std::optional<AssumedSizes> assumed(std::in_place, *module, builder.getDenseI64ArrayAttr({100}));
   CHECK(getLikelySize(n, *module, 64) == 100);
   CHECK(getLikelySize(n * 3 + 1, *module, 64) == 301);
   CHECK(evaluateLikely(n.floorDiv(7), *module, 64) == 14);
   CHECK(getLargestSize(n, *module) == 6);
   CHECK(getLikelySize(getAffineSymbolExpr(1, &context), *module, 64) == 1); // a symbol that is not listed
+  assumed.reset();
+  CHECK(getLikelySize(n, *module, 64) == 4);
 }
 
 TEST_CASE_METHOD(Symbols, "an indicator is 1 where its expression is at least zero, and is written as a comparison") {
@@ -93,4 +95,7 @@ TEST_CASE_METHOD(Symbols, "an indicator is 1 where its expression is at least ze
     CHECK(at(few, size) == 0);
   CHECK(prim::formatSize(few * n * 2, symbols(1, 6)) == "(n <= 5) * n * 2");
   CHECK(prim::formatSize(prim::makeIndicator(-(n * m * 3) + 7), ArrayAttr()) == "(s0 * s1 * 3 <= 7)");
+  CHECK(prim::formatCondition(-n, /*isEquality=*/false, ArrayAttr()) == "s0 <= 0");
+  CHECK(prim::formatCondition(n - 8, /*isEquality=*/true, symbols(1, 6)) == "n = 8");
+  CHECK(prim::formatCondition(8 - n, /*isEquality=*/true, symbols(1, 6)) == "n = 8");
 }

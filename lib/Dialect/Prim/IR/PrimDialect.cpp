@@ -512,6 +512,20 @@ public:
     }
   }
 
+  /// `difference` is at least 0, or 0.
+  void printCondition(AffineExpr difference, bool isEquality) {
+    auto limitOf = [](AffineExpr expr) {
+      auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+      return sum && sum.getKind() == AffineExprKind::Add ? getConstantSize(sum.getRHS()).value_or(0) : int64_t(0);
+    };
+    difference = simplifySize(difference);
+    if (isEquality && limitOf(difference) < 0) // for s - 8, too, s = 8
+      difference = simplifySize(-difference);
+    const int64_t limit = limitOf(difference);
+    print(simplifySize(limit - difference), /*isFactor=*/false);
+    os << (isEquality ? " = " : " <= ") << limit;
+  }
+
 private:
   void printName(unsigned position) {
     auto named = symbols && position < symbols.size() ? dyn_cast<SymbolAttr>(symbols[position]) : SymbolAttr();
@@ -525,13 +539,9 @@ private:
   bool printIndicator(AffineBinaryOpExpr expr) {
     if (expr.getKind() != AffineExprKind::FloorDiv || getConstantSize(expr.getRHS()) != kIndicator)
       return false;
-    const AffineExpr difference = simplifySize(expr.getLHS() - kIndicator);
-    auto sum = dyn_cast<AffineBinaryOpExpr>(difference);
-    const int64_t limit =
-        sum && sum.getKind() == AffineExprKind::Add ? getConstantSize(sum.getRHS()).value_or(0) : int64_t(0);
     os << "(";
-    print(simplifySize(limit - difference), /*isFactor=*/false);
-    os << " <= " << limit << ")";
+    printCondition(expr.getLHS() - kIndicator, /*isEquality=*/false);
+    os << ")";
     return true;
   }
 
@@ -575,6 +585,13 @@ private:
   ArrayAttr symbols;
 };
 } // namespace
+
+std::string tc::prim::formatCondition(AffineExpr difference, bool isEquality, ArrayAttr symbols) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SizePrinter(os, symbols).printCondition(difference, isEquality);
+  return text;
+}
 
 std::string tc::prim::formatSize(AffineExpr expr, ArrayAttr symbols) {
   std::string text;

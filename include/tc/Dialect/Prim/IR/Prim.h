@@ -92,6 +92,8 @@ std::pair<int64_t, int64_t> getSizeBounds(mlir::AffineExpr expr, mlir::ArrayAttr
 /// 1 where `atLeastZero` is so, else 0; its values are smaller than 2^62. It is written (x <= 5) for 5 - x.
 mlir::AffineExpr makeIndicator(mlir::AffineExpr atLeastZero);
 
+/// "x <= 5" for 5 - x, which is at least 0, or "x = 5", where it is 0; with the names of `symbols`.
+std::string formatCondition(mlir::AffineExpr difference, bool isEquality, mlir::ArrayAttr symbols);
 /// `expr` as a user reads it, with the names of `symbols` (null: s0, s1, ...): "2 * batch + 1".
 std::string formatSize(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
 
