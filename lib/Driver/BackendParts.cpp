@@ -370,8 +370,10 @@ std::string tc::driver::cutBackendParts(ModuleOp module, ArrayRef<std::string> b
     if (!isWanted || isConstant(node) || domain == graph::kOwnDomain || !wrong.empty())
       return;
     if (domain == "aten" || domain == "prim" || domain == "higher_order") {
-      wrong = "--backend-for: node \"" + name +
-              "\" is of PyTorch, and ONNX Runtime takes nodes of ONNX; export the model with torch.onnx.export";
+      wrong =
+          "--backend-for: node \"" + name +
+          "\" is of PyTorch, and ONNX Runtime takes nodes of ONNX; export the model with torch.onnx.export, or leave "
+          "the option out";
       return;
     }
     const std::string obstacle = findObstacle(node, main, costs);
