@@ -155,13 +155,15 @@ std::optional<cache::Key> ArtifactCache::makeRequestKey() {
     for (const std::string &name : cpus)
       builder.add("cpu", describeCpu(context, name));
   }
-  const bool usesTuning = StringRef(mode).starts_with("max-autotune") || !tuningDb.empty();
+  const bool measures = StringRef(mode).starts_with("max-autotune");
+  // What is found by measuring depends on the time for it.
+  if (measures || request.choosesPrecision())
+    builder.add("time", StringRef(maxTime));
+  const bool usesTuning = measures || !tuningDb.empty();
   if (usesTuning) {
     const std::string machine = tuningMachine.empty() ? measure::describeMachine(tuningThreads).name : tuningMachine;
     builder.add("machine", machine).add("threads", tuningThreads);
     const std::string database = request.getTuningDatabase();
-    // What is found by measuring depends on the time for it.
-    builder.add("time", StringRef(maxTime));
     std::unique_ptr<llvm::MemoryBuffer> file = database.empty() ? nullptr : tryToMap(database);
     builder.add("database", file ? file->getBuffer() : StringRef()).add("has database", !database.empty());
   }

@@ -2,11 +2,14 @@
 //
 // --precision auto:R: compiles the model once with a switch for each product of f32 (PrecisionSwitch.h), so that a
 // mixture of precisions costs a run to judge. Where not all nodes may have the fastest type, they are ranked by what it
-// saves for the error that it brings alone; the best take it, as many as the budget allows, what is left the next one.
-// The mixture is then compiled as the artifact will have it, and what it computes on this machine has to keep the
-// budget, too.
+// saves for the error that it brings alone, sets of nodes whose error is small as one; the best take it, as many as the
+// budget allows, what is left the next one (BudgetSearch.h). The mixture is then compiled as the artifact will have it,
+// and what it computes on this machine has to keep the budget, too.
 //
 // Errors of nodes add up as those of independent variables do, in squares: that decides the order alone.
+//
+// With --max-compile-time the search ends in time for the compile behind it. Then what no run has shown to keep the
+// budget stays f32.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -20,13 +23,17 @@
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/PrecisionSwitch.h"
 #include "tc/Dialect/TC/IR/NodeNames.h"
+#include "tc/Support/Logging.h"
 #include "tc/Support/NodePattern.h"
 #include "tc/Support/OutputFile.h"
 #include "tc/Target/Reference/Reference.h"
 
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace tc;
@@ -36,6 +43,10 @@ using prim::Rounding;
 
 namespace {
 
+double secondsSince(Compiler::Clock::time_point start) {
+  return std::chrono::duration<double>(Compiler::Clock::now() - start).count();
+}
+
 constexpr uint64_t kSeeds = 2; // of random inputs, for each code
 // What a node brings alone is measured on so many runs: the order needs no more.
 constexpr size_t kRankRuns = 1;
@@ -43,6 +54,14 @@ constexpr size_t kRankRuns = 1;
 constexpr double kShareOfBar = 0.3;
 // So often the mixture is compiled and found to be off before all stays f32.
 constexpr unsigned kTries = 3;
+// What is still to be done takes so many times as long as it took before.
+constexpr double kTimeMargin = 1.5;
+// Of a compile that has to be over at some time, at least this much is left for what is behind the search.
+constexpr double kLeastRest = 0.1;
+// Of the time for the search: errors of nodes alone, before any mixture is tried.
+constexpr double kShareOfAlone = 0.6;
+// Of the time that is left: the search, where schedules are measured behind it.
+constexpr double kShareBesideTuning = 0.5;
 
 /// A pattern that names this node and, but for commas, which lists have between patterns, no other.
 std::string patternOf(StringRef name) {
@@ -112,6 +131,11 @@ public:
 
 private:
   using Chosen = SmallVector<Rounding>;
+  using Time = std::optional<Clock::time_point>;
+  struct Measured {
+    double error;
+    std::vector<Difference> outputs;
+  };
 
   int wrong(const Twine &what) { return compiler.fail(kWrongUse, request.model + ": error: " + what); }
   int failedRun(llvm::Error error) {
@@ -122,6 +146,7 @@ private:
                                                    : ""));
   }
   std::string name() const { return "--precision " + request.precision; }
+  std::string timeLimit() const { return "--max-compile-time " + request.maxTime; }
   bool isRandom() const { return request.calibrate.empty(); }
   std::string nameData() const { return isRandom() ? "random inputs" : "the calibration data"; }
   std::string nameRuns() const {
@@ -136,13 +161,26 @@ private:
   bool prepare(func::FuncOp function);
   std::vector<TrialInputs> makeInputs(func::FuncOp function);
   int compute();
-  llvm::Expected<double> measure(const Chosen &chosen, size_t mostRuns);
-  llvm::Error rank(Rounding rounding, ArrayRef<size_t> which);
+  void planTime(double runSeconds);
+  bool mayConfirm() const { return !confirmEnd || Clock::now() <= *confirmEnd; }
+  /// Whether the time was over when something was to be run, from then on.
+  bool hasEnded() const { return ended; }
+  SmallVector<size_t> findCandidates(const Chosen &chosen, Rounding rounding) const;
+  llvm::Expected<double> measure(const Chosen &chosen, size_t mostRuns, double enough = kNotKnown);
+  llvm::Expected<double> measureOnce(const Chosen &chosen, size_t mostRuns, double enough);
+  llvm::Expected<double> measureAlone(Rounding rounding, ArrayRef<size_t> which);
   llvm::Expected<Chosen> search(double allowed);
   llvm::Error searchOne(Chosen &chosen, Rounding rounding, double allowed);
+  llvm::Error measureEach(const Chosen &chosen);
   llvm::Expected<double> confirm(const Chosen &chosen);
   ProductPrecision describe(const Chosen &chosen) const;
-  int report(const Chosen &chosen, double error);
+  /// `error`: nullopt where no run told it.
+  int report(const Chosen &chosen, std::optional<double> error);
+  int reportUnproven();
+  void log(const Twine &line) const {
+    if (log::isEnabled(log::kPrecisionChannel))
+      log::write(log::kPrecisionChannel, line.str());
+  }
 
   Compiler &compiler;
   const CompileRequest &request;
@@ -158,7 +196,13 @@ private:
   std::string failed;                                                         ///< why there are no random inputs
   std::vector<TrialInputs> runs;
   std::vector<std::vector<prim::Tensor>> references;
-  std::vector<Difference> outputs;
+  std::vector<Difference> outputs, ofReferences;          ///< of each output; of f32 with itself
+  std::map<std::pair<size_t, Chosen>, Measured> measured; ///< by the number of runs
+  double trialSeconds = 0;                                ///< to compile the switch
+  size_t runCount = 0;                                    ///< of the model
+  bool ended = false;
+  Time until, searchEnd, confirmEnd; ///< of what is measured now, of all that is, of what may begin to be confirmed
+  llvm::BitVector isDecided;         ///< of each group: what it got is not for lack of time
 };
 
 /// Inputs by seeds, of the sizes that have code of their own; other sizes are likely ones.
@@ -199,22 +243,38 @@ bool Compiler::PrecisionSearch::prepare(func::FuncOp function) {
   return llvm::any_of(groups, [](const ProductGroup &group) { return !group.isFixed && !group.names.empty(); });
 }
 
-/// The error of outputs, the largest of all; `outputs` has each.
-llvm::Expected<double> Compiler::PrecisionSearch::measure(const Chosen &chosen, size_t mostRuns) {
+/// The error of outputs, the largest of all; `outputs` has each. What exceeds `enough` for sure is not measured to its
+/// end. kNotKnown: the time is over.
+llvm::Expected<double> Compiler::PrecisionSearch::measure(const Chosen &chosen, size_t mostRuns, double enough) {
   const auto numbers = llvm::map_to_vector(chosen, [](Rounding each) { return int64_t(each); });
   const prim::Tensor ofSwitch =
       prim::fromInts(IntegerType::get(module.getContext(), 32), {int64_t(numbers.size())}, numbers);
   outputs.assign(trial->results.size(), {});
+  ofReferences.resize(outputs.size());
   for (size_t i = 0; i < std::min(mostRuns, runs.size()); ++i) {
+    if (until && Clock::now() >= *until) {
+      ended = true;
+      return kNotKnown;
+    }
+    ++runCount;
     TrialInputs inputs = runs[i];
     inputs.push_back(ofSwitch);
     auto results = trial->opened->run(inputs, trial->results);
     if (!results)
       return results.takeError();
-    if (references.size() == i)
-      references.push_back(*results); // the first call is of f32
-    for (auto [difference, is, should] : llvm::zip(outputs, *results, references[i]))
+    if (references.size() == i) { // the first call is of f32
+      for (auto [difference, own] : llvm::zip(ofReferences, *results))
+        difference.add(own, own);
+      references.push_back(std::move(*results));
+      continue;
+    }
+    double least = 0;
+    for (auto [difference, ofReference, is, should] : llvm::zip(outputs, ofReferences, *results, references[i])) {
       difference.add(is, should);
+      least = std::max(least, difference.ofMost(ofReference));
+    }
+    if (least > enough)
+      return least;
   }
   double worst = 0;
   for (const Difference &difference : outputs)
@@ -222,73 +282,87 @@ llvm::Expected<double> Compiler::PrecisionSearch::measure(const Chosen &chosen, 
   return worst;
 }
 
-/// What each of these groups brings alone.
-llvm::Error Compiler::PrecisionSearch::rank(Rounding rounding, ArrayRef<size_t> which) {
-  progress::setWork(which.size(), which.size());
-  for (size_t i : which) {
-    progress::advance(1, 1);
-    if (alone[i][unsigned(rounding)])
-      continue;
-    Chosen chosen(groups.size(), Rounding::F32);
-    chosen[i] = rounding;
-    llvm::Expected<double> error = measure(chosen, kRankRuns);
-    if (!error)
-      return error.takeError();
-    alone[i][unsigned(rounding)] = *error;
+/// The same, of what was measured before by what is known of it: `enough` is never more than it was.
+llvm::Expected<double> Compiler::PrecisionSearch::measureOnce(const Chosen &chosen, size_t mostRuns, double enough) {
+  if (const auto known = measured.find({mostRuns, chosen}); known != measured.end()) {
+    outputs = known->second.outputs;
+    return known->second.error;
   }
-  return llvm::Error::success();
+  llvm::Expected<double> error = measure(chosen, mostRuns, enough);
+  if (error && *error != kNotKnown)
+    measured[{mostRuns, chosen}] = {*error, outputs};
+  return error;
+}
+
+/// The error of these groups, with all else in f32.
+llvm::Expected<double> Compiler::PrecisionSearch::measureAlone(Rounding rounding, ArrayRef<size_t> which) {
+  Chosen chosen(groups.size(), Rounding::F32);
+  for (size_t i : which)
+    chosen[i] = rounding;
+  llvm::Expected<double> error = measureOnce(chosen, kRankRuns, kNotKnown);
+  if (!error || *error == kNotKnown)
+    return error;
+  if (which.size() == 1)
+    alone[which.front()][unsigned(rounding)] = *error;
+  const std::string more = which.size() > 1 ? " and " + std::to_string(which.size() - 1) + " more" : "";
+  log("alone: " + groups[which.front()].names.front() + more + " in " + getName(rounding) + ": " + shortNumber(*error));
+  return error;
+}
+
+/// What could have this type, and gains by it.
+SmallVector<size_t> Compiler::PrecisionSearch::findCandidates(const Chosen &chosen, Rounding rounding) const {
+  SmallVector<size_t> which;
+  for (auto [i, group] : llvm::enumerate(groups))
+    if (!group.isFixed && !group.names.empty() && chosen[i] == Rounding::F32 && group.can[unsigned(rounding)] &&
+        speeds.getGain(group, rounding) > 0)
+      which.push_back(i);
+  return which;
 }
 
 /// Gives `rounding` to as many of the groups that are f32 as the budget allows.
 llvm::Error Compiler::PrecisionSearch::searchOne(Chosen &chosen, Rounding rounding, double allowed) {
-  SmallVector<size_t> order;
-  for (auto [i, group] : llvm::enumerate(groups))
-    if (!group.isFixed && !group.names.empty() && chosen[i] == Rounding::F32 && group.can[unsigned(rounding)] &&
-        speeds.getGain(group, rounding) > 0)
-      order.push_back(i);
-  if (order.empty())
-    return llvm::Error::success();
-  // Often all of them may have it.
+  const SmallVector<size_t> which = findCandidates(chosen, rounding);
+  const auto gains = llvm::map_to_vector(which, [&](size_t i) { return speeds.getGain(groups[i], rounding); });
   const Chosen before = chosen;
-  for (size_t i : order)
-    chosen[i] = rounding;
-  llvm::Expected<double> ofAll = measure(chosen, runs.size());
-  if (!ofAll)
-    return ofAll.takeError();
-  if (*ofAll <= allowed)
-    return request.explain ? rank(rounding, order) : llvm::Error::success();
-  if (llvm::Error error = rank(rounding, order))
-    return error;
-  auto errorOf = [&](size_t i) { return *alone[i][unsigned(rounding)]; };
-  llvm::erase_if(order, [&](size_t i) { return errorOf(i) > allowed; });
-  auto worth = [&](size_t i) {
-    constexpr double kLeastError = 1e-9; // beside that of f32
-    const double error = std::max(errorOf(i), kLeastError);
-    return speeds.getGain(groups[i], rounding) / (error * error);
+  auto numbersOf = [&](const llvm::BitVector &set) {
+    return llvm::map_to_vector(set.set_bits(), [&](unsigned i) { return which[i]; });
   };
-  llvm::stable_sort(order, [&](size_t a, size_t b) { return worth(a) < worth(b); });
-  auto found = findFewest(order.size(), allowed, [&](size_t left) {
-    chosen = before;
-    for (size_t i : ArrayRef(order).drop_front(left))
-      chosen[i] = rounding;
-    return measure(chosen, runs.size());
-  });
+  auto mix = [&](const llvm::BitVector &set) {
+    Chosen mixture = before;
+    for (size_t i : numbersOf(set))
+      mixture[i] = rounding;
+    return mixture;
+  };
+  progress::setWork(which.size(), which.size());
+  Time aloneEnd;
+  if (const Clock::time_point now = Clock::now(); searchEnd)
+    aloneEnd = now + std::chrono::duration_cast<Clock::duration>((*searchEnd - now) * kShareOfAlone);
+  auto measureSet = [&](const llvm::BitVector &set) {
+    until = aloneEnd;
+    llvm::Expected<double> error = measureAlone(rounding, numbersOf(set));
+    if (error && (set.count() == 1 || isQuiet(*error, allowed, set.count(), set.size())))
+      progress::advance(set.count(), set.count());
+    return error;
+  };
+  auto measureMixture = [&](const llvm::BitVector &set) {
+    until = searchEnd;
+    llvm::Expected<double> error = measureOnce(mix(set), runs.size(), allowed);
+    if (error && *error != kNotKnown)
+      log("mixture: " + Twine(set.count()) + " of " + Twine(set.size()) + " in " + getName(rounding) + ": " +
+          shortNumber(*error) + (*error <= allowed ? ", kept; " : ", too much; ") + shortNumber(allowed) +
+          " is allowed");
+    return error;
+  };
+  llvm::Expected<llvm::BitVector> found = findMixture(gains, allowed, measureSet, measureMixture);
   if (!found)
     return found.takeError();
-  // Behind the first that is too much there may be others that are not; `before` keeps the budget.
-  double reached = found->error;
-  for (size_t number = found->left; number-- > 0;) {
-    const size_t i = order[number];
-    if (std::hypot(reached, errorOf(i)) > allowed)
-      continue;
-    chosen[i] = rounding;
-    llvm::Expected<double> error = measure(chosen, runs.size());
-    if (!error)
-      return error.takeError();
-    if (*error <= allowed)
-      reached = *error;
+  chosen = mix(*found);
+  for (auto [number, i] : llvm::enumerate(which)) {
+    const std::optional<double> own = alone[i][unsigned(rounding)];
+    if (!hasEnded() || found->test(number) || (own && *own > allowed))
+      isDecided.set(i);
     else
-      chosen[i] = Rounding::F32;
+      isDecided.reset(i);
   }
   return llvm::Error::success();
 }
@@ -301,8 +375,30 @@ llvm::Expected<Compiler::PrecisionSearch::Chosen> Compiler::PrecisionSearch::sea
   return chosen;
 }
 
-/// What the outputs of the mixture differ by as the artifact's kernels compute them, on this machine.
+/// For --explain: what each node brings alone in its type, or in those that it could have had.
+llvm::Error Compiler::PrecisionSearch::measureEach(const Chosen &chosen) {
+  const bool ofSearch = ended;
+  const std::vector<Difference> ofChosen = outputs;
+  auto restore = llvm::make_scope_exit([&] {
+    ended = ofSearch;
+    outputs = ofChosen;
+  });
+  until = searchEnd;
+  const Chosen none = startFrom();
+  for (Rounding rounding : roundings)
+    for (size_t i : findCandidates(none, rounding))
+      if (chosen[i] == rounding || chosen[i] == Rounding::F32)
+        if (llvm::Expected<double> error = measureAlone(rounding, i); !error)
+          return error.takeError();
+  return llvm::Error::success();
+}
+
+/// What the outputs of the mixture differ by as the artifact's kernels compute them, on this machine, and as it was
+/// measured; `outputs` has each.
 llvm::Expected<double> Compiler::PrecisionSearch::confirm(const Chosen &chosen) {
+  until.reset();
+  if (llvm::Expected<double> emulated = measureOnce(chosen, runs.size(), kNotKnown); !emulated)
+    return emulated.takeError();
   OwningOpRef<ModuleOp> copy(module.clone());
   auto real = compiler.buildTrial(*copy, describe(chosen));
   if (!real)
@@ -352,11 +448,22 @@ ProductPrecision Compiler::PrecisionSearch::describe(const Chosen &chosen) const
   return products;
 }
 
-int Compiler::PrecisionSearch::report(const Chosen &chosen, double error) {
+/// There was no time to show that any choice keeps the budget: all stays f32 but for what the user said.
+int Compiler::PrecisionSearch::reportUnproven() {
+  ended = true;
+  const Chosen chosen = startFrom();
+  for (Rounding rounding : roundings)
+    for (size_t i : findCandidates(chosen, rounding))
+      isDecided.reset(i);
+  outputs.assign(trial->results.size(), {});
+  return report(chosen, std::nullopt);
+}
+
+int Compiler::PrecisionSearch::report(const Chosen &chosen, std::optional<double> error) {
   llvm::json::Array nodes;
   std::vector<std::string> left;
   std::map<std::string, size_t> counts; // by type
-  size_t candidates = 0;
+  size_t candidates = 0, undecided = 0;
   auto add = [&](ArrayRef<std::string> names, StringRef type, StringRef reason) -> llvm::json::Object & {
     llvm::json::Array texts;
     for (const std::string &name : names)
@@ -385,8 +492,12 @@ int Compiler::PrecisionSearch::report(const Chosen &chosen, double error) {
     std::string reason;
     if (chosen[i] == Rounding::F32) {
       left.push_back(group.names.empty() ? "a product without a name" : group.cover.front());
+      const bool isUndecided = hasEnded() && !isDecided.test(i);
+      undecided += isUndecided;
       if (group.names.empty())
         reason = "no node has its name";
+      else if (isUndecided)
+        reason = timeLimit() + " ended the search before it was decided";
       else if (ofBest)
         reason = *ofBest > budget ? "alone it exceeds " + shortNumber(budget)
                                   : "with it the error would exceed " + shortNumber(budget);
@@ -406,12 +517,14 @@ int Compiler::PrecisionSearch::report(const Chosen &chosen, double error) {
     config.push_back(llvm::json::fixUTF8(text));
   const llvm::json::Object file{{"precision", llvm::json::Array(config)}};
   compiler.explanation.precision = llvm::json::Object{{"budget", budget},
-                                                      {"error", error},
-                                                      {"runs", int64_t(runs.size())},
+                                                      {"error", error.value_or(0)},
+                                                      {"runs", error ? int64_t(runs.size()) : 0},
                                                       {"data", isRandom() ? "random" : "calibration"},
                                                       {"nodes", std::move(nodes)},
                                                       {"outputs", describeOutputs(main, outputs)},
                                                       {"config", std::move(config)}};
+  if (hasEnded())
+    compiler.explanation.precision["undecided"] = int64_t(undecided);
   if (!request.quiet && candidates == 0)
     compiler.fail(kDone, request.model + ": note: " + name() +
                              " changes nothing: the model has no product of f32 to choose a type for");
@@ -429,10 +542,16 @@ int Compiler::PrecisionSearch::report(const Chosen &chosen, double error) {
                                                  (request.explain ? ""
                                                                   : " (--explain "
                                                                     "says why)")) +
-                             "; in " + nameRuns() + (isRandom() ? " (there is no --calibrate)" : "") +
-                             " the outputs differ from f32 by at most " + shortNumber(error) +
-                             " of their largest value, allowed " + shortNumber(budget));
+                             (!error ? ""
+                                     : "; in " + nameRuns() + (isRandom() ? " (there is no --calibrate)" : "") +
+                                           " the outputs differ from f32 by at most " + shortNumber(*error) +
+                                           " of their largest value, allowed " + shortNumber(budget)));
   }
+  if (undecided > 0)
+    compiler.warn(timeLimit() + " ended the search of " + name() + ": " + Twine(candidates - undecided) + " of " +
+                  Twine(candidates) + (candidates == 1 ? " node is" : " nodes are") + " decided, " + Twine(undecided) +
+                  (undecided == 1 ? " is left and stays" : " are left and stay") + " f32; raise --max-compile-time" +
+                  (runs.size() > 1 && !isRandom() ? ", or give fewer samples of inputs" : ""));
   compiler.setPrecision(products);
   compiler.reproducer.setPrecision(products.type, products.ofNodes);
   if (request.chosenPrecision.empty())
@@ -460,9 +579,11 @@ int Compiler::PrecisionSearch::run() {
 
   progress::beginStage("precision", 0, kShareOfBar);
   OwningOpRef<ModuleOp> copy(module.clone());
+  const Clock::time_point start = Clock::now();
   auto built = compiler.buildTrial(*copy, {"f32", {}}, [&](func::FuncOp function) { return prepare(function); });
   if (!built)
     return failedRun(built.takeError());
+  trialSeconds = secondsSince(start);
   if (!failed.empty())
     return wrong(name() + " needs inputs to run the model on, and there are no random ones: " + failed +
                  "; give samples of them by --calibrate FILE.npz");
@@ -471,7 +592,31 @@ int Compiler::PrecisionSearch::run() {
   if (!*built)
     return report(startFrom(), 0);
   trial = std::move(*built);
+  isDecided.resize(groups.size(), true);
   return compute();
+}
+
+/// When the search has to end, where the compile has to. The rest compiles what the switch compiled, for each machine;
+/// before that the mixture is compiled and run, to confirm it.
+void Compiler::PrecisionSearch::planTime(double runSeconds) {
+  const Time end = compiler.limits.getEnd();
+  if (!end)
+    return;
+  auto before = [](Clock::time_point time, double seconds) {
+    return time - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  const size_t machines = (compiler.isFor(machine::TargetKind::Cpu) ? compiler.cpus.size() : 0) +
+                          (compiler.isFor(machine::TargetKind::Cuda) ? compiler.gpus.size() : 0);
+  const double rest = std::max(kTimeMargin * trialSeconds * double(machines) * (request.verify ? 2 : 1),
+                               kLeastRest * std::chrono::duration<double>(*end - compiler.start).count());
+  // Runs take as long as they did, but one may have begun.
+  constexpr double kRunMargin = 1.2;
+  confirmEnd = before(*end, rest + trialSeconds + runSeconds);
+  searchEnd = before(*end, rest + kTimeMargin * trialSeconds + kRunMargin * runSeconds);
+  if (compiler.measures())
+    searchEnd = std::min(*searchEnd, Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                        (*searchEnd - Clock::now()) * kShareBesideTuning));
+  until = searchEnd;
 }
 
 int Compiler::PrecisionSearch::compute() {
@@ -484,15 +629,25 @@ int Compiler::PrecisionSearch::compute() {
       for (auto [input, value] : llvm::zip(inputs, defaults))
         if (value.bytes)
           input = value;
+  planTime(/*runSeconds=*/0);
+  const Clock::time_point before = Clock::now();
   if (llvm::Expected<double> exact = measure(Chosen(groups.size(), Rounding::F32), runs.size()); !exact)
     return failedRun(exact.takeError());
+  if (hasEnded())
+    return reportUnproven();
+  const double runSeconds = secondsSince(before);
+  planTime(runSeconds);
+  log(llvm::formatv("{0} nodes or groups of nodes, {1}, which take {2:f2} s", groups.size(), nameRuns(), runSeconds)
+          .str());
   if (!llvm::any_of(references, [](auto &outputs) { return hasNumbers(outputs); }))
     return wrong(name() + " goes by the outputs, which hold no finite number on " + nameData() +
                  (isRandom() ? "; give samples of inputs by --calibrate FILE.npz" : "; give other samples"));
   const Chosen chosen = startFrom();
-  llvm::Expected<double> error = measure(chosen, runs.size());
+  llvm::Expected<double> error = measureOnce(chosen, runs.size(), budget);
   if (!error)
     return failedRun(error.takeError());
+  if (hasEnded())
+    return reportUnproven();
   if (*error > budget)
     return wrong(name() +
                  " cannot be kept: the nodes whose type --precision NODE=TYPE gives make the outputs differ by " +
@@ -502,20 +657,25 @@ int Compiler::PrecisionSearch::compute() {
     llvm::Expected<Chosen> found = search(allowed);
     if (!found)
       return failedRun(found.takeError());
-    if (llvm::Expected<double> emulated = measure(*found, runs.size()); !emulated)
-      return failedRun(emulated.takeError());
+    log(Twine(runCount) + " runs of the model" + (hasEnded() ? ", until the time was over" : ""));
+    if (!mayConfirm())
+      return reportUnproven();
     error = confirm(*found);
     if (!error)
       return failedRun(error.takeError());
-    if (*error <= budget)
+    log("as the artifact computes it: " + shortNumber(*error) + ", " + shortNumber(budget) + " is allowed");
+    if (*error <= budget) {
+      if (llvm::Error failed = request.explain ? measureEach(*found) : llvm::Error::success())
+        return failedRun(std::move(failed));
       return report(*found, *error);
+    }
     constexpr double kMargin = 0.8;
     allowed *= kMargin * budget / *error;
     if (*found == chosen)
       break;
   }
-  if (llvm::Expected<double> emulated = measure(chosen, runs.size()); !emulated)
-    return failedRun(emulated.takeError());
+  if (!mayConfirm())
+    return reportUnproven();
   error = confirm(chosen);
   if (!error)
     return failedRun(error.takeError());

@@ -2,7 +2,7 @@
 //
 // For --max-compile-memory and --max-compile-time. A compile that would exceed one ends the process with a sentence and
 // exit code 5, and leaves no file behind; one that is done in time is as without limits, but for schedules by
-// measurement, which stop early enough (measuringEnd).
+// measurement and the search of --precision auto, which stop early enough (getEnd).
 //
 // Memory is what the process may write to (RLIMIT_DATA), so that files which are mapped do not count; the system
 // refuses more, and the handler of memory that is used up says so.

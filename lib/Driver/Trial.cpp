@@ -56,9 +56,11 @@ void Difference::add(const prim::Tensor &is, const prim::Tensor &should) {
 
 double Difference::ofMean() const { return squares == 0 ? 0 : std::sqrt(squares / std::max(ofAll, 1e-300)); }
 
-double Difference::ofMost() const {
+double Difference::ofMost() const { return ofMost(*this); }
+
+double Difference::ofMost(const Difference &all) const {
   constexpr double kNotAlike = 1e30;
-  return !isLike ? kNotAlike : largest == 0 ? 0 : std::min(largest / std::max(ofLargest, 1e-300), kNotAlike);
+  return !isLike ? kNotAlike : largest == 0 ? 0 : std::min(largest / std::max(all.ofLargest, 1e-300), kNotAlike);
 }
 
 llvm::json::Array tc::driver::describeOutputs(graph::FuncOp main, ArrayRef<Difference> differences) {

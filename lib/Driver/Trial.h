@@ -32,6 +32,8 @@ public:
   double ofMean() const;
   /// The largest error, relative to the largest value; 1e30 where sizes or infinities differ.
   double ofMost() const;
+  /// The same over the largest value of `all`, which has more runs: less it does not become with these.
+  double ofMost(const Difference &all) const;
 
 private:
   double squares = 0, ofAll = 0, largest = 0, ofLargest = 0;

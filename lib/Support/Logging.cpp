@@ -26,8 +26,9 @@ State &state() {
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> tc::log::getChannels() {
-  static const llvm::StringRef channels[] = {"passes", "shapes", "fusion",         "schedule", "kernel",     "memory",
-                                             "tuning", "guards", kQuantizeChannel, "verify",   kCacheChannel};
+  static const llvm::StringRef channels[] = {"passes",         "shapes",          "fusion", "schedule",
+                                             "kernel",         "memory",          "tuning", "guards",
+                                             kQuantizeChannel, kPrecisionChannel, "verify", kCacheChannel};
   return channels;
 }
 

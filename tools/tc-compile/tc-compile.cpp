@@ -231,8 +231,10 @@ int main(int argc, char **argv) {
                  "memory that it may take: 500M, 4G; a model that needs more is refused, with exit code 5")
       ->type_name("SIZE")
       ->group(limits);
-  app.add_option("--max-compile-time", request.maxTime,
-                 "seconds that it may take, with --verify; measuring schedules stops in time for the rest")
+  app.add_option(
+         "--max-compile-time", request.maxTime,
+         "seconds that it may take, with --verify; --mode max-autotune and --precision auto search less, in time for "
+         "the rest")
       ->type_name("SECONDS")
       ->group(limits);
 

@@ -10,6 +10,8 @@
 //   memory     the place and lifetime of each value, and what they add up to
 //   tuning     each schedule that was measured beside the default one, and what each kernel got
 //   guards     what runs are refused for, where it comes from and how to give it up
+//   quantize   the range, the scale and the error of each product that --quantize looks at
+//   precision  each mixture of types that --precision auto:R measures
 //   verify     the error of each function, variant and size, and the search for the first node that is off
 //   cache      which artifact and which kernels were found in the compile cache, and which not
 //
@@ -35,6 +37,7 @@
 namespace tc::log {
 
 inline constexpr llvm::StringLiteral kCacheChannel = "cache";
+inline constexpr llvm::StringLiteral kPrecisionChannel = "precision";
 inline constexpr llvm::StringLiteral kQuantizeChannel = "quantize";
 
 /// The channels that there are.
