@@ -14,14 +14,14 @@
 // CANDIDATES: tuning: measured mul+softmax: {{.*}} us, default [[DEFAULT:.*]] us: #kernel.gpu.mma<
 // CANDIDATES: tuning: measured mul+softmax: {{.*}}#kernel.gpu.mma<{{.*}}splits = 2
 // CANDIDATES: tuning: mul+softmax: measured: the default is the fastest of 8 schedules, [[DEFAULT]] us (sm_90a) at n = 128
-// CANDIDATES: tuning: measured softmax: {{.*}} us, default {{.*}} us: #kernel.gpu.rows<block = 256, inRegisters = true>
-// CANDIDATES: tuning: softmax: measured: {{.*}}: gpu.rows, block 32 instead of 128 at n = 128
+// CANDIDATES: tuning: measured softmax: {{.*}} us, default {{.*}} us: #kernel.gpu.rows<block = 512, inRegisters = true>
+// CANDIDATES: tuning: softmax: measured: {{.*}}: gpu.rows, block 128 instead of 256 at n = 128
 // CANDIDATES: tuning: cosine: measured: {{.*}} (sm_90a): gpu.flat, block 128 instead of 256 at n = 128
 // CANDIDATES: tuned.bin: 2 of 3 measured kernels got a faster schedule: {{.*}} % less; tuning took {{.*}} s
 // EXPLAIN: measured: the default is the fastest of 8 schedules
-// EXPLAIN: measured: {{[0-9.]+}} us instead of {{[0-9.]+}} us (sm_90a): gpu.rows, block 32 instead of 128 at n = 128
+// EXPLAIN: measured: {{[0-9.]+}} us instead of {{[0-9.]+}} us (sm_90a): gpu.rows, block 128 instead of 256 at n = 128
 // DATABASE: "device": "cuda"
-// RECORDED: tuning: softmax: recorded: {{[0-9.]+}} us instead of {{[0-9.]+}} us (sm_90a): gpu.rows, block 32 instead of 128
+// RECORDED: tuning: softmax: recorded: {{[0-9.]+}} us instead of {{[0-9.]+}} us (sm_90a): gpu.rows, block 128 instead of 256
 
 // The same without a compiler where the GPU is, and without a GPU where the compiler is.
 // RUN: tc-compile model.mlir --tuning-candidates model.tune --target cuda --logs tuning -q
@@ -30,7 +30,7 @@
 // RUN: cmp there.json db.json
 // INSPECT: model.tune: tuning candidates of model.mlir: {{[0-9]+}} schedules of 3 kernels for sm_80, sm_90a
 // INSPECT: GPU  softmax: {{.*}} schedules at n = 128
-// THERE: softmax: measured: {{.*}}: gpu.rows, block 32 instead of 128 at n = 128
+// THERE: softmax: measured: {{.*}}: gpu.rows, block 128 instead of 256 at n = 128
 // THERE: there.json: 2 of 3 measured kernels got a faster schedule: {{.*}}; tc-compile --tuning-db there.json --tuning-machine fake-gpu-1p-781486d4 takes them
 // RUN: tc-compile model.mlir --tuning-candidates both.tune --target cpu,cuda --cpu x86-64-v3 -q
 // RUN: env LD_LIBRARY_PATH=%fakecuda tc-run both.tune --tune both-there.json | FileCheck %s --check-prefix=BOTHTHERE
@@ -58,10 +58,10 @@
 // RUN: env LD_LIBRARY_PATH=%fakecuda FAKE_CUDA=lose=cuStreamSynchronize:40:700 tc-compile model.mlir -o lost.bin --target cuda --mode max-autotune --explain 2>&1 | FileCheck %s --check-prefix=LOST
 // CHIP: model.mlir: error: --mode max-autotune: a kernel cannot be measured here: the artifact has no code for Fake GPU; add --gpu sm_70
 // LOST: not tuned: a kernel stopped the GPU: {{.*}}the GPU is lost to this process
-graph.func @main(%x: tensor<?x512xf16> {graph.name = "x", graph.dims = ["n", ""]}, %w: tensor<512x512xf16> {graph.name = "w"})
-    -> (tensor<?x512xf16> {graph.name = "softmax"}, tensor<?x512xf16> {graph.name = "cosine"}) attributes {opsets = {ai.onnx = 20 : i64}} {
-  %p = graph.node "ai.onnx":"MatMul" opset 20(%x, %w) : (tensor<?x512xf16>, tensor<512x512xf16>) -> tensor<?x512xf16> loc("mul")
-  %s = graph.node "ai.onnx":"Softmax" opset 20(%p) {axis = -1 : si64} : (tensor<?x512xf16>) -> tensor<?x512xf16> loc("softmax")
+graph.func @main(%x: tensor<?x512xf16> {graph.name = "x", graph.dims = ["n", ""]}, %w: tensor<512x4096xf16> {graph.name = "w"})
+    -> (tensor<?x4096xf16> {graph.name = "softmax"}, tensor<?x512xf16> {graph.name = "cosine"}) attributes {opsets = {ai.onnx = 20 : i64}} {
+  %p = graph.node "ai.onnx":"MatMul" opset 20(%x, %w) : (tensor<?x512xf16>, tensor<512x4096xf16>) -> tensor<?x4096xf16> loc("mul")
+  %s = graph.node "ai.onnx":"Softmax" opset 20(%p) {axis = -1 : si64} : (tensor<?x4096xf16>) -> tensor<?x4096xf16> loc("softmax")
   %e = graph.node "ai.onnx":"Cos" opset 20(%x) : (tensor<?x512xf16>) -> tensor<?x512xf16> loc("cosine")
-  graph.yield %s, %e : tensor<?x512xf16>, tensor<?x512xf16>
+  graph.yield %s, %e : tensor<?x4096xf16>, tensor<?x512xf16>
 }

@@ -523,54 +523,98 @@ struct Atan2Pattern : public OpRewritePattern<math::Atan2Op> {
   }
 };
 
+/// What the patterns for GPUs write with: the values are all of one type, f32 or vectors of it.
+struct GpuBuilder {
+  PatternRewriter &b;
+  Location loc;
+  Type type;
+
+  GpuBuilder(PatternRewriter &b, Operation *op) : b(b), loc(op->getLoc()), type(op->getResult(0).getType()) {}
+  Value constant(double value) const {
+    const auto one = b.getF32FloatAttr(float(value));
+    auto vector = dyn_cast<VectorType>(type);
+    return arith::ConstantOp::create(
+        b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, Attribute(one))) : TypedAttr(one));
+  }
+  Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
+  /// Horner's rule; the coefficient of the highest power first.
+  Value polynomial(Value x, ArrayRef<double> coefficients) const {
+    Value p = constant(coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      p = fma(p, x, constant(coefficient));
+    return p;
+  }
+  /// 2^x, to 2^-22.
+  Value exp2(Value x) const { return assemble(x, "ex2.approx.ftz.f32 $0, $1;"); }
+  /// What these instructions make of each lane.
+  Value assemble(Value x, StringRef instructions) const {
+    auto one = [&](ValueRange operand) -> Value {
+      return LLVM::InlineAsmOp::create(b, loc, b.getF32Type(), operand.front(), instructions, "=f,f",
+                                       /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                       LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
+          .getRes();
+    };
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? byLanes(b, loc, vector, x, one) : one(x);
+  }
+};
+
+/// e^x of f32 on GPUs: x log2 e = n + r with n its floor, kept to [-126, 126]: 2^r is one instruction, which overflows
+/// and vanishes where it should, and 2^n lies in the bits of the number that floor made. At most 2 units in the last
+/// place. The general form has a polynomial, and selects.
+struct ExpGpuPattern : public OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &b) const override {
+    const GpuBuilder e(b, op);
+    if (!getElementTypeOrSelf(e.type).isF32())
+      return b.notifyMatchFailure(op, "is of another type");
+    const Value x = op.getOperand();
+    // sat(x log2 e / 252 + 1/2) 252 + 12582913, rounded down: 1.5 * 2^23 + n + 127.
+    const Value shifted =
+        e.assemble(x, "{ .reg .f32 t; fma.rn.sat.f32 t, $1, 0f3BBB989D, 0f3F000000; fma.rm.f32 $0, t, "
+                      "0f437C0000, 0f4B400001; }");
+    const Value n = arith::SubFOp::create(b, e.loc, shifted, e.constant(12583039));
+    // log2 e = 1.44269502... + 1.925963e-8, the first a float.
+    const Value r = e.fma(x, e.constant(1.925963033500e-8),
+                          e.fma(x, e.constant(1.44269504088896341), arith::NegFOp::create(b, e.loc, n)));
+    Type integer = b.getI32Type();
+    if (auto vector = dyn_cast<VectorType>(e.type))
+      integer = VectorType::get(vector.getShape(), integer);
+    const TypedAttr places =
+        isa<VectorType>(integer)
+            ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(integer), Attribute(b.getI32IntegerAttr(23))))
+            : TypedAttr(b.getI32IntegerAttr(23));
+    const Value power =
+        arith::BitcastOp::create(b, e.loc, e.type,
+                                 arith::ShLIOp::create(b, e.loc, arith::BitcastOp::create(b, e.loc, integer, shifted),
+                                                       arith::ConstantOp::create(b, e.loc, places)));
+    b.replaceOpWithNewOp<arith::MulFOp>(op, e.exp2(r), power);
+    return success();
+  }
+};
+
 /// erf x of f32 on GPUs, whose exponential is one instruction: x + x p(x^2) up to 1, 1 - 2^q(|x|) beyond; minimax but
 /// for the nodes' choice, at most 2 units in the last place. The general form selects coefficients, one by one.
 struct ErfGpuPattern : public OpRewritePattern<math::ErfOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &b) const override {
-    const Type type = op.getType();
-    if (!getElementTypeOrSelf(type).isF32())
+    const GpuBuilder e(b, op);
+    if (!getElementTypeOrSelf(e.type).isF32())
       return b.notifyMatchFailure(op, "is of another type");
     const Location loc = op.getLoc();
-    auto constant = [&](double value) -> Value {
-      const auto one = b.getF32FloatAttr(float(value));
-      auto vector = dyn_cast<VectorType>(type);
-      return arith::ConstantOp::create(
-          b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, Attribute(one))) : TypedAttr(one));
-    };
-    auto polynomial = [&](Value x, ArrayRef<double> coefficients) {
-      Value p = constant(coefficients.front());
-      for (double coefficient : coefficients.drop_front())
-        p = math::FmaOp::create(b, loc, p, x, constant(coefficient));
-      return p;
-    };
-    auto exp2 = [&](Value x) -> Value {
-      return LLVM::InlineAsmOp::create(b, loc, x.getType(), x, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
-                                       /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                       LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
-          .getRes();
-    };
-    const Value x = op.getOperand(), magnitude = math::AbsFOp::create(b, loc, x), one = constant(1);
+    const Value x = op.getOperand(), magnitude = math::AbsFOp::create(b, loc, x), one = e.constant(1);
     const Value p =
-        polynomial(arith::MulFOp::create(b, loc, x, x), {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
-                                                         0.112835944, -0.37612626, 0.128379167});
-    const Value near = math::FmaOp::create(b, loc, p, x, x);
+        e.polynomial(arith::MulFOp::create(b, loc, x, x), {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
+                                                           0.112835944, -0.37612626, 0.128379167});
+    const Value near = e.fma(p, x, x);
     // Beyond 4 the result is 1; what is no number stays.
-    const Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, magnitude, constant(4));
-    const Value clamped = arith::SelectOp::create(b, loc, isFar, constant(4), magnitude);
-    const Value q = polynomial(clamped, {2.36753272e-06, -6.65578045e-05, 0.000861922919, -0.00687083881, 0.038129203,
-                                         -0.158831537, -0.911512613, -1.63059294, 0.000464277051});
-    Value power;
-    if (auto vector = dyn_cast<VectorType>(type)) {
-      SmallVector<Value> lanes;
-      for (int64_t i = 0; i < vector.getNumElements(); ++i)
-        lanes.push_back(exp2(vector::ExtractOp::create(b, loc, q, i)));
-      power = vector::FromElementsOp::create(b, loc, vector, lanes);
-    } else {
-      power = exp2(q);
-    }
-    const Value far = math::CopySignOp::create(b, loc, arith::SubFOp::create(b, loc, one, power), x);
+    const Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, magnitude, e.constant(4));
+    const Value clamped = arith::SelectOp::create(b, loc, isFar, e.constant(4), magnitude);
+    const Value q = e.polynomial(clamped, {2.36753272e-06, -6.65578045e-05, 0.000861922919, -0.00687083881, 0.038129203,
+                                           -0.158831537, -0.911512613, -1.63059294, 0.000464277051});
+    const Value far = math::CopySignOp::create(b, loc, arith::SubFOp::create(b, loc, one, e.exp2(q)), x);
     const Value isNear = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, magnitude, one);
     b.replaceOpWithNewOp<arith::SelectOp>(op, isNear, near, far);
     return success();
@@ -614,7 +658,7 @@ struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<Expan
         patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ErfAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
       }
       if (variant.getDevice() == machine::DeviceKind::Cuda)
-        patterns.add<ErfGpuPattern>(context, /*benefit=*/3);
+        patterns.add<ErfGpuPattern, ExpGpuPattern>(context, /*benefit=*/3);
       patterns.add<Atan2Pattern, RemainderPattern, ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern,
                    ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context,
                                                                                                   /*benefit=*/2);

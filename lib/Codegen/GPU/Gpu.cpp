@@ -124,17 +124,19 @@ EpilogueValues tc::codegen::gpu::computeFromSums(Emitter &e, const Epilogue &epi
   return computed;
 }
 
-void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads) {
+void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads, int64_t teams) {
   Emitter::Team team;
   team.member = threadIndex(e);
+  if (teams > 1)
+    team.member = arith::AndIOp::create(e.builder(), e.loc(), team.member, e.i64(threads - 1));
   team.size = threads;
   Value member = team.member;
   team.across = [&e, member, threads](prim::ReduceKind kind, Type elementType, Value value) -> Value {
     OpBuilder &b = e.builder();
-    for (int32_t mask = machine::kWarpThreads / 2; mask >= 1; mask /= 2)
+    for (int32_t mask = std::min<int32_t>(machine::kWarpThreads, threads) / 2; mask >= 1; mask /= 2)
       value = e.combine(kind, elementType, value, shuffle(e, value, mask));
     int64_t warps = threads / machine::kWarpThreads;
-    if (warps == 1)
+    if (warps <= 1)
       return value;
     // One word a warp through shared memory; everybody combines them in the same order.
     Type memory = Emitter::memoryType(elementType);

@@ -24,8 +24,8 @@ mlir::Value threadIndex(Emitter &e);
 void barrier(Emitter &e);
 /// A shared array of the kernel, as a generic pointer; `name` is unique within the kernel.
 mlir::Value sharedArray(Emitter &e, llvm::StringRef name, mlir::Type element, int64_t count);
-/// Makes the block's `threads` threads the emitter's team.
-void makeTeam(Emitter &e, int64_t threads);
+/// Makes the block's `threads` threads the emitter's team: of 32 or a multiple, or 1, 2, 4 .. 32 of a larger block.
+void makeTeam(Emitter &e, int64_t threads, int64_t teams = 1);
 /// The value of the lane whose number differs by `mask`, for any type of up to 64 bits.
 mlir::Value shuffle(Emitter &e, mlir::Value value, int32_t mask);
 /// The value of the lane `distance` before this one; of lanes without one, their own.

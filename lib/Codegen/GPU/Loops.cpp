@@ -1,9 +1,10 @@
 //===- Loops.cpp - the "gpu.rows" and "gpu.flat" strategies: memory-bound GPU kernels ----------------------------===//
 //
-// gpu.rows: a block per row of the largest output, which may have several dims. Reductions along the row are shared out
-// among the block's threads and combined by warp shuffles and one exchange through shared memory; the row's elements
-// are then computed 4 a thread and access. Rows of a known length stay in registers from their first reading on; longer
-// ones come from L1 then. gpu.flat: no reduction along rows; a thread computes 4 neighbouring elements of the output.
+// gpu.rows: a block per row of the largest output, which may have several dims, or per several short rows. Reductions
+// along the row are shared out among its threads and combined by warp shuffles and, of several warps, one exchange
+// through shared memory; the row's elements are then computed 4 a thread and access. Rows of a known length stay in
+// registers from their first reading on; longer ones come from L1 then. gpu.flat: no reduction along rows; a thread
+// computes 4 neighbouring elements of the output.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -92,7 +93,9 @@ int64_t likelyLength(ArrayRef<AffineExpr> row, Operation *scope) {
 }
 
 /// Elements of a row that a thread can hold, beside what is computed of them.
-constexpr int64_t kHeldElements = 32, kMostThreads = 1024;
+constexpr int64_t kHeldElements = 32, kMostThreads = 1024, kUsualThreads = 256;
+/// Threads of blocks of several rows.
+constexpr int64_t kSharedBlock = 128;
 /// Elements that give 1024 threads something to do.
 constexpr int64_t kLongRow = 8192;
 
@@ -185,27 +188,38 @@ public:
   }
 
   FailureOr<kernel::GpuRowsAttr> decide(const RegionProblem &region, const RowsProblem &p) const override {
-    // 4 elements a thread; a warp for short rows, at most 256 threads, more where these cannot hold the row.
     auto threadsFor = [&](int64_t perThread) {
-      return std::max<int64_t>(machine::kWarpThreads,
-                               int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(p.length, perThread))));
+      return int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(p.length, perThread)));
     };
     kernel::GpuRowsAttr::Params params;
     params.space = largestOutput(region.getYielded());
     params.inRegisters = !p.known.empty() && threadsFor(kHeldElements) <= kMostThreads;
-    // Of few blocks each has a multiprocessor for itself.
-    const bool isLonely =
-        p.length >= kLongRow && getLikelyCount(p.rows, region.getYielded().front().getDefiningOp()) <=
-                                    double(machine::getDefaultGpu(region.getContext()).getMultiprocessors());
-    params.block = std::min<int64_t>(isLonely ? kMostThreads : 256, threadsFor(4));
-    if (params.inRegisters)
+    const double share = getLikelyCount(p.rows, region.getYielded().front().getDefiningOp()) /
+                         double(machine::getDefaultGpu(region.getContext()).getMultiprocessors());
+    // Of few blocks each has a multiprocessor for itself. Else threads hold 16 elements of long rows, which meet less
+    // often then, and 8 of short ones; where they read rows again, 4 at a time, more threads find them in L1.
+    if (p.length >= kLongRow && share <= 1)
+      params.block = std::min(threadsFor(kLanes), kMostThreads);
+    else if (params.inRegisters)
+      params.block = std::clamp(threadsFor(16), std::min(threadsFor(8), machine::kWarpThreads), kUsualThreads);
+    else
+      params.block = std::clamp(threadsFor(kLanes), machine::kWarpThreads, kUsualThreads);
+    if (params.inRegisters) {
       params.block = std::max(params.block, threadsFor(kHeldElements));
+      setRows(params, share);
+    }
     return params.get(region.getContext());
   }
 
   std::optional<double> compareAtSizes(const RegionProblem &region, const RowsProblem &p,
                                        kernel::GpuRowsAttr schedule) const override {
-    return compareWithChoice(region, p, schedule);
+    // More rows a block cost small sizes nothing.
+    const FailureOr<kernel::GpuRowsAttr> chosen = decide(region, p);
+    auto ofRow = [](kernel::GpuRowsAttr rows) { return rows.getBlock() / rows.getRows(); };
+    return succeeded(chosen) && chosen->getInRegisters() == schedule.getInRegisters() &&
+                   ofRow(*chosen) == ofRow(schedule) && chosen->getRows() <= schedule.getRows()
+               ? 1
+               : kOtherSchedule;
   }
 
   /// More and fewer threads, and rows that are read again instead of held.
@@ -213,42 +227,56 @@ public:
                                                        const RowsProblem &p) const override {
     const FailureOr<kernel::GpuRowsAttr> chosen = decide(region, p);
     SmallVector<kernel::ScheduleAttr> others;
-    auto add = [&](int64_t block, bool inRegisters) {
-      if (block < machine::kWarpThreads || block > kMostThreads ||
-          (inRegisters && int64_t(llvm::divideCeil(p.length, block)) > kHeldElements))
-        return;
+    auto add = [&](int64_t ofRow, bool inRegisters) {
       kernel::GpuRowsAttr::Params params = chosen->getParams();
-      params.block = block;
+      params.block = ofRow;
+      params.rows = 1;
       params.inRegisters = inRegisters;
-      others.push_back(params.get(region.getContext()));
+      if (inRegisters && ofRow > 0)
+        setRows(params, kSharedBlock);
+      if (params.block >= machine::kWarpThreads && params.block <= kMostThreads &&
+          (!inRegisters || int64_t(llvm::divideCeil(p.length, ofRow)) <= kHeldElements))
+        others.push_back(params.get(region.getContext()));
     };
-    const int64_t block = chosen->getBlock();
-    for (int64_t other : {block * 2, block / 2, block * 4, block / 4})
+    const int64_t ofRow = chosen->getBlock() / chosen->getRows();
+    for (int64_t other : {ofRow * 2, ofRow / 2, ofRow * 4, ofRow / 4})
       add(other, chosen->getInRegisters());
     if (chosen->getInRegisters())
-      add(block, false);
+      add(std::max(ofRow, machine::kWarpThreads), false);
     return others;
   }
 
   SmallVector<Launch> makeLaunches(const RowsProblem &p, kernel::GpuRowsAttr schedule) const override {
     MLIRContext *context = schedule.getContext();
     Launch launch;
-    launch.tasks = prim::product(context, p.rows);
+    launch.tasks = prim::simplifySize(prim::product(context, p.rows).ceilDiv(schedule.getRows()));
     launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }
 
   void emitTasks(const RowsProblem &p, kernel::GpuRowsAttr schedule, unsigned, Emitter &e, Value begin,
                  Value) const override {
-    int64_t threads = schedule.getBlock();
-    makeTeam(e, threads);
+    OpBuilder &b = e.builder();
+    const int64_t teams = schedule.getRows(), threads = schedule.getBlock() / teams;
+    makeTeam(e, threads, teams);
+    // Beyond the last row the last one is computed, as threads of a warp meet, and not stored.
+    Value number = begin, isRow;
+    if (teams > 1) {
+      number = e.add(e.mul(begin, e.i64(teams)), e.divUnsigned(threadIndex(e), e.i64(threads)));
+      const AffineExpr count = prim::product(b.getContext(), p.rows);
+      if (prim::getConstantSize(count).value_or(1) % teams != 0) {
+        const Value rows = e.size(count);
+        isRow = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, number, rows);
+        number = e.min(number, e.sub(rows, e.i64(1)));
+      }
+    }
     // All are computed by all threads, as reductions lie on the way, before any is stored.
     struct Element {
       unsigned output;
       Value value;
       SmallVector<Index> at;
     };
-    const SmallVector<Index> row = e.delinearize(e.uniform(begin), p.rows);
+    const SmallVector<Index> row = e.delinearize(e.uniform(number), p.rows);
     auto compute = [&](bool isOfRow, ArrayRef<Index> within) {
       SmallVector<Element> elements;
       for (auto [number, root] : llvm::enumerate(p.roots))
@@ -258,17 +286,20 @@ public:
         }
       return elements;
     };
-    auto store = [&](ArrayRef<Element> elements) {
-      for (const Element &element : elements) {
-        const Value root = p.roots[element.output];
-        e.store(element.value, e.output(element.output), elementOf(root), prim::getSizes(root), element.at);
-      }
+    auto storeIf = [&](Value condition, ArrayRef<Element> elements) {
+      if (isRow)
+        condition = condition ? arith::AndIOp::create(b, e.loc(), condition, isRow) : isRow;
+      auto store = [&] {
+        for (const Element &element : elements) {
+          const Value root = p.roots[element.output];
+          e.store(element.value, e.output(element.output), elementOf(root), prim::getSizes(root), element.at);
+        }
+      };
+      condition ? e.ifThen(condition, store) : store();
     };
     auto storeOnce = [&](ArrayRef<Element> elements) {
-      if (elements.empty())
-        return;
-      Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, e.team->member, e.i64(0));
-      e.ifThen(leads, [&] { store(elements); });
+      if (!elements.empty())
+        storeIf(arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, e.team->member, e.i64(0)), elements);
     };
     if (schedule.getInRegisters())
       shareRow(e, p.known);
@@ -278,19 +309,30 @@ public:
     const int64_t width = e.width(),
                   lanes = prim::getConstantSize(p.within.back()).value_or(1) % width == 0 ? width : 1;
     if (schedule.getInRegisters()) {
-      for (const Emitter::Team::Share &share : e.team->shares) {
-        const SmallVector<Element> elements = compute(false, share.at);
-        share.isOwn ? e.ifThen(share.isOwn, [&] { store(elements); }) : store(elements);
-      }
+      for (const Emitter::Team::Share &share : e.team->shares)
+        storeIf(share.isOwn, compute(false, share.at));
     } else {
       e.loop(
           e.mul(e.team->member, e.i64(lanes)), e.sizeProduct(p.within), lanes * threads,
-          [&](Index iv) { store(compute(false, e.delinearize(lanes > 1 ? e.contiguous(iv) : iv, p.within))); }, lanes);
+          [&](Index iv) { storeIf({}, compute(false, e.delinearize(lanes > 1 ? e.contiguous(iv) : iv, p.within))); },
+          lanes);
     }
     storeOnce(ofRow);
   }
 
 private:
+  /// Makes blocks of params.block threads, those of a row, blocks of several rows, where these are a warp's threads at
+  /// most and each processor has `share` rows: as many blocks as rows, of few threads each, would begin one by one.
+  static void setRows(kernel::GpuRowsAttr::Params &params, double share) {
+    const int64_t ofRow = params.block;
+    if (ofRow > machine::kWarpThreads)
+      return;
+    while (params.block < machine::kWarpThreads || (params.block < kSharedBlock && double(params.rows * 2) <= share)) {
+      params.block *= 2;
+      params.rows *= 2;
+    }
+  }
+
   /// The place in an output: of the row, or of the element `within` it.
   static SmallVector<Index> placeOf(const RowsProblem &p, Emitter &e, Value root, ArrayRef<Index> row,
                                     ArrayRef<Index> within) {

@@ -4,14 +4,14 @@
 // A block per row; the argument words are one parameter by value.
 // CHECK-LABEL: func.func @rows
 // CHECK: host.launch @[[ROWS:k[0-9]+[a-z_]*]](%{{.*}}) {{.*}}device = {block = array<i64: 128, 1, 1>
-func.func @rows(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
-  %r = kernel.region(%a = %x : tensor<64x512xf32>) -> (tensor<64x512xf32>) {
-    %m = prim.reduce max %a [1] : tensor<64x512xf32> -> tensor<64xf32>
-    %b = prim.broadcast %m [0] : tensor<64xf32> -> tensor<64x512xf32>
-    %d = prim.sub %a, %b : tensor<64x512xf32>
-    kernel.yield %d : tensor<64x512xf32>
+func.func @rows(%x: tensor<64x2048xf32>) -> tensor<64x2048xf32> {
+  %r = kernel.region(%a = %x : tensor<64x2048xf32>) -> (tensor<64x2048xf32>) {
+    %m = prim.reduce max %a [1] : tensor<64x2048xf32> -> tensor<64xf32>
+    %b = prim.broadcast %m [0] : tensor<64xf32> -> tensor<64x2048xf32>
+    %d = prim.sub %a, %b : tensor<64x2048xf32>
+    kernel.yield %d : tensor<64x2048xf32>
   }
-  return %r : tensor<64x512xf32>
+  return %r : tensor<64x2048xf32>
 }
 
 // CHECK-LABEL: func.func @flat

@@ -403,9 +403,12 @@ def Kernel_GpuTranspose : Kernel_Strategy<"GpuTranspose", "gpu.transpose", [
 }
 def Kernel_GpuRows : Kernel_Strategy<"GpuRows", "gpu.rows", [
     Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">,
-    Flag<"inRegisters", "threads hold a row's elements, which are read once">
+    Flag<"inRegisters", "threads hold a row's elements, which are read once">,
+    PowerOfTwo<"rows", "rows of a block, each of a warp's threads at most", 1>
   ]> {
-  let summary = "A block per row of the largest output, with reductions along the row";
+  let moreChecks = "  if (rows > 1 && (block % rows || block / rows > 32 || !llvm::isPowerOf2_64(block / rows)))\n"
+                   "    return emitError() << \"several rows of a block have 1, 2, 4 .. 32 threads each, not \" << block << \" / \" << rows;\n";
+  let summary = "A block per row, or short rows, of the largest output, with reductions along them";
 }
 def Kernel_GpuFlat : Kernel_Strategy<"GpuFlat", "gpu.flat", [
     Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">,
