@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 using namespace tc;
 using namespace tc::bench;
@@ -113,7 +114,11 @@ Economics tc::bench::assess(std::vector<EngineCost> costs, double runsPerDay) {
   for (EngineCost &cost : costs)
     if (cost.isTie())
       cost.runSeconds = costs.front().runSeconds;
-  result.cheapest = findCheapest(costs);
+  // Of a mode, neither is a second of compiling.
+  std::vector<EngineCost> candidates;
+  std::copy_if(costs.begin(), costs.end(), std::back_inserter(candidates),
+               [](const EngineCost &cost) { return cost.kind != EngineKind::Mode || !cost.isTie(); });
+  result.cheapest = findCheapest(candidates);
   result.costs = std::move(costs);
   return result;
 }

@@ -177,6 +177,7 @@ TEST_CASE("whether another mode pays", "[economics]") {
               "are back after 4,000,000 runs (3,260,000 to 5,110,000), 4.0 days at 1,000,000 runs a day."));
   CHECK(adviceOf(costs, 1e5).rfind("Compile with tc, --mode default. ", 0) == 0);
   CHECK(holds(adviceOf({makeTc(), makeMode(42, 0.99, 0.97, 1.01)}), "its 40 s more of compiling do not pay."));
+  CHECK(adviceOf({makeTc(), makeMode(1.9, 0.99, 0.97, 1.01)}).rfind("Compile with tc, --mode default. ", 0) == 0);
   CHECK(holds(adviceOf({makeTc(), makeMode(42, 1.1, 1.05, 1.2)}), "as long as the default: it does not pay."));
   CHECK(holds(adviceOf({makeTc(), makeMode(2, 0.9, 0.88, 0.92)}), "it pays from the first run on"));
 }
