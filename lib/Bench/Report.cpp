@@ -270,6 +270,13 @@ std::string tc::bench::modelText(const Report &report, const ModelResult &model)
   if (shown < model.kernels.size())
     append(text, "  ... %zu more kernels, in --json and --html\n", model.kernels.size() - shown);
   append(text, "  %10.2f us in kernels of %.2f us per run\n", total, model.engines.front().times.medianUs);
+  // Less than the noise of the roofline's own measurement needs no word.
+  constexpr double kNotable = 105;
+  if (std::any_of(model.kernels.begin(), model.kernels.end(),
+                  [&](const KernelResult &kernel) { return report.percentOfRoofline(kernel) > kNotable; }))
+    text +=
+        "  more than 100 % of roof: fewer operations than the convolution's definition has, by Winograd's algorithm, "
+        "or bytes that a smaller cache still held\n";
   return text;
 }
 

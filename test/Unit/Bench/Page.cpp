@@ -164,3 +164,12 @@ TEST_CASE("times: percentiles, deviation and throughput", "[bench]") {
   CHECK(std::abs(times.runsPerSecond() - 1e6 / 50.5) < 1e-6);
   CHECK(Times::of({7}).deviationUs == 0);
 }
+
+TEST_CASE("a kernel above the roofline is explained in the text, too", "[page]") {
+  // 100 GFLOP/s at the peak: 1e6 operations take 10 us.
+  for (const double us : {20.0, 9.8, 5.0}) {
+    const Report report = makeReport(100, 50, {makeKernel(0, us, 1000000, 1000)});
+    const std::string text = modelText(report, report.models.front());
+    CHECK((text.find("more than 100 % of roof: ") != std::string::npos) == (us < 9));
+  }
+}
