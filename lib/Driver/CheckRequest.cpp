@@ -74,9 +74,8 @@ void Compiler::warnOfIdleOptions() {
   if (request.allowLibs)
     warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
   if (request.mode == "reduce-overhead" && !isFor(machine::TargetKind::Cuda))
-    warn("--mode reduce-overhead changes nothing on CPUs: in every mode launches are grouped, and threads woken ahead "
-         "of "
-         "them");
+    warn("--mode reduce-overhead changes nothing on CPUs: in every mode launches are grouped, "
+         "and threads woken ahead of them");
   const auto hasTf32 = [](StringRef text) { return text.rsplit('=').second == "tf32"; };
   if ((request.precision == "tf32" || llvm::any_of(request.nodePrecisions, hasTf32)) &&
       !isFor(machine::TargetKind::Cuda))

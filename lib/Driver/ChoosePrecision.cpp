@@ -43,10 +43,6 @@ using prim::Rounding;
 
 namespace {
 
-double secondsSince(Compiler::Clock::time_point start) {
-  return std::chrono::duration<double>(Compiler::Clock::now() - start).count();
-}
-
 constexpr uint64_t kSeeds = 2; // of random inputs, for each code
 // What a node brings alone is measured on so many runs: the order needs no more.
 constexpr size_t kRankRuns = 1;

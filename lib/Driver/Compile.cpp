@@ -38,13 +38,6 @@ using namespace tc::driver;
 /// On modules whose programs check indices, from the first phase to the artifact.
 static constexpr llvm::StringLiteral kCheckBoundsAttr = "tc.check_bounds";
 
-namespace {
-
-using Clock = Compiler::Clock;
-double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-} // namespace
-
 /// `<file>: error: node "<name>": <message>`.
 void Compiler::report(Diagnostic &diagnostic) {
   std::string text = diagnostic.str();

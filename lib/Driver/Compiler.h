@@ -53,6 +53,9 @@ inline bool isCuda(machine::TargetKind target) { return machine::getDevice(targe
 class Compiler {
 public:
   using Clock = std::chrono::steady_clock;
+  static double secondsSince(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
 
   /// `files`: gets those that the model names.
   Compiler(const CompileRequest &request, llvm::raw_ostream &errors, ArtifactCache &cache, std::set<std::string> &files)

@@ -122,7 +122,7 @@ int Compiler::tune(ModuleOp module) {
   if (tuning.measure)
     tuned += (tuned.empty() ? "" : "\n") +
              (targets.size() > 1 ? "for " + machine::stringifyTargetKind(options.target).str() + ": " : "") +
-             gain.describe(std::chrono::duration<double>(Clock::now() - tuneStart).count());
+             gain.describe(secondsSince(tuneStart));
   for (const std::string &note : report->notes)
     fail(kDone, note);
   explanation.addTuning(report->regions);

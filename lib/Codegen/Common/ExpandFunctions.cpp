@@ -87,18 +87,14 @@ bool isDoubleLanes(Type type) { return isLanes(type, 64); }
 constexpr double kExpM1Coefficients[] = {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2,
                                          1.666654348373413e-1, 4.999999701976776e-1};
 
-/// What the patterns below write with: the values are all of one type.
-struct LaneBuilder {
+/// What the patterns below write with: the values are all of one type, a float or a vector of it.
+struct FloatBuilder {
   PatternRewriter &b;
   Location loc;
-  VectorType type;
+  Type type;
 
-  LaneBuilder(PatternRewriter &b, Operation *op)
-      : b(b), loc(op->getLoc()), type(cast<VectorType>(op->getResult(0).getType())) {}
-  Value constant(double value) const {
-    return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(type, Attribute(b.getFloatAttr(type.getElementType(), value))));
-  }
+  FloatBuilder(PatternRewriter &b, Operation *op) : b(b), loc(op->getLoc()), type(op->getResult(0).getType()) {}
+  Value constant(double value) const { return constantOf(type, b.getFloatAttr(getElementTypeOrSelf(type), value)); }
   Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
   Value add(Value x, Value y) const { return arith::AddFOp::create(b, loc, x, y); }
   Value sub(Value x, Value y) const { return arith::SubFOp::create(b, loc, x, y); }
@@ -119,16 +115,29 @@ struct LaneBuilder {
     return p;
   }
   /// The integers with the bits of floats, a constant of them, and back.
-  VectorType bitsType() const {
-    return VectorType::get(type.getShape(), b.getIntegerType(type.getElementTypeBitWidth()));
+  Type bitsType() const {
+    const Type integer = b.getIntegerType(getElementTypeOrSelf(type).getIntOrFloatBitWidth());
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? Type(vector.clone(integer)) : integer;
   }
   Value bits(Value x) const { return arith::BitcastOp::create(b, loc, bitsType(), x); }
   Value bits(int64_t value) const {
-    const Type integer = bitsType().getElementType();
-    return arith::ConstantOp::create(b, loc,
-                                     DenseElementsAttr::get(bitsType(), Attribute(b.getIntegerAttr(integer, value))));
+    return constantOf(bitsType(), b.getIntegerAttr(getElementTypeOrSelf(bitsType()), value));
   }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
+
+private:
+  Value constantOf(Type valueType, TypedAttr one) const {
+    auto vector = dyn_cast<VectorType>(valueType);
+    return arith::ConstantOp::create(b, loc, vector ? DenseElementsAttr::get(vector, Attribute(one)) : one);
+  }
+};
+
+/// The same of vectors, as CPUs take them.
+struct LaneBuilder : FloatBuilder {
+  using FloatBuilder::FloatBuilder;
+
+  VectorType vectorType() const { return cast<VectorType>(type); }
   /// The logarithm of u where `result` is it for positive numbers: infinity and NaN stay; of 0 it is -infinity, of less
   /// there is none.
   Value logarithmOf(Value u, Value result) const {
@@ -137,7 +146,7 @@ struct LaneBuilder {
     return select(arith::CmpFPredicate::OLT, u, constant(0), constant(NAN), result);
   }
   Value intrinsic(StringRef name, ValueRange operands) const {
-    return LLVM::CallIntrinsicOp::create(b, loc, Type(type), b.getStringAttr(name), operands).getResult(0);
+    return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), operands).getResult(0);
   }
   /// x = n ln 2 + r with a whole number n and |r| <= ln 2 / 2, for |x| below 2^22.
   std::pair<Value, Value> reduceByLn2(Value x) const {
@@ -203,7 +212,8 @@ struct RemainderPattern : public OpRewritePattern<arith::RemFOp> {
     {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(ifOp.thenBlock());
-      scf::YieldOp::create(rewriter, loc, byLanes(rewriter, loc, e.type, {x, y}, [&](ValueRange operands) -> Value {
+      scf::YieldOp::create(rewriter, loc,
+                           byLanes(rewriter, loc, e.vectorType(), {x, y}, [&](ValueRange operands) -> Value {
                              return arith::RemFOp::create(rewriter, loc, operands[0], operands[1]);
                            }));
       rewriter.setInsertionPointToStart(ifOp.elseBlock());
@@ -474,7 +484,7 @@ struct ErfAvx512Pattern : public Avx512Pattern<math::ErfOp> {
     Value rest = e.fma(e.sub(shifted, magic), e.constant(-kErfWidth), magnitude);
     Value g;
     for (ArrayRef<float> ofIntervals : kErfCoefficients) {
-      Value table = arith::ConstantOp::create(e.b, e.loc, DenseElementsAttr::get(e.type, ofIntervals));
+      Value table = arith::ConstantOp::create(e.b, e.loc, DenseElementsAttr::get(e.vectorType(), ofIntervals));
       Value coefficient = e.intrinsic("llvm.x86.avx512.permvar.sf.512", {table, e.bits(shifted)});
       g = g ? e.fma(g, rest, coefficient) : coefficient;
     }
@@ -523,27 +533,10 @@ struct Atan2Pattern : public OpRewritePattern<math::Atan2Op> {
   }
 };
 
-/// What the patterns for GPUs write with: the values are all of one type, f32 or vectors of it.
-struct GpuBuilder {
-  PatternRewriter &b;
-  Location loc;
-  Type type;
+/// What the patterns for GPUs write with, of f32.
+struct GpuBuilder : FloatBuilder {
+  using FloatBuilder::FloatBuilder;
 
-  GpuBuilder(PatternRewriter &b, Operation *op) : b(b), loc(op->getLoc()), type(op->getResult(0).getType()) {}
-  Value constant(double value) const {
-    const auto one = b.getF32FloatAttr(float(value));
-    auto vector = dyn_cast<VectorType>(type);
-    return arith::ConstantOp::create(
-        b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, Attribute(one))) : TypedAttr(one));
-  }
-  Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
-  /// Horner's rule; the coefficient of the highest power first.
-  Value polynomial(Value x, ArrayRef<double> coefficients) const {
-    Value p = constant(coefficients.front());
-    for (double coefficient : coefficients.drop_front())
-      p = fma(p, x, constant(coefficient));
-    return p;
-  }
   /// 2^x, to 2^-22.
   Value exp2(Value x) const { return assemble(x, "ex2.approx.ftz.f32 $0, $1;"); }
   /// What these instructions make of each lane.
@@ -574,22 +567,12 @@ struct ExpGpuPattern : public OpRewritePattern<math::ExpOp> {
     const Value shifted =
         e.assemble(x, "{ .reg .f32 t; fma.rn.sat.f32 t, $1, 0f3BBB989D, 0f3F000000; fma.rm.f32 $0, t, "
                       "0f437C0000, 0f4B400001; }");
-    const Value n = arith::SubFOp::create(b, e.loc, shifted, e.constant(12583039));
+    const Value n = e.sub(shifted, e.constant(12583039));
     // log2 e = 1.44269502... + 1.925963e-8, the first a float.
     const Value r = e.fma(x, e.constant(1.925963033500e-8),
                           e.fma(x, e.constant(1.44269504088896341), arith::NegFOp::create(b, e.loc, n)));
-    Type integer = b.getI32Type();
-    if (auto vector = dyn_cast<VectorType>(e.type))
-      integer = VectorType::get(vector.getShape(), integer);
-    const TypedAttr places =
-        isa<VectorType>(integer)
-            ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(integer), Attribute(b.getI32IntegerAttr(23))))
-            : TypedAttr(b.getI32IntegerAttr(23));
-    const Value power =
-        arith::BitcastOp::create(b, e.loc, e.type,
-                                 arith::ShLIOp::create(b, e.loc, arith::BitcastOp::create(b, e.loc, integer, shifted),
-                                                       arith::ConstantOp::create(b, e.loc, places)));
-    b.replaceOpWithNewOp<arith::MulFOp>(op, e.exp2(r), power);
+    const Value power = e.fromBits(arith::ShLIOp::create(b, e.loc, e.bits(shifted), e.bits(23)));
+    b.replaceOp(op, e.mul(e.exp2(r), power));
     return success();
   }
 };
@@ -603,20 +586,16 @@ struct ErfGpuPattern : public OpRewritePattern<math::ErfOp> {
     const GpuBuilder e(b, op);
     if (!getElementTypeOrSelf(e.type).isF32())
       return b.notifyMatchFailure(op, "is of another type");
-    const Location loc = op.getLoc();
-    const Value x = op.getOperand(), magnitude = math::AbsFOp::create(b, loc, x), one = e.constant(1);
-    const Value p =
-        e.polynomial(arith::MulFOp::create(b, loc, x, x), {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
-                                                           0.112835944, -0.37612626, 0.128379167});
+    const Value x = op.getOperand(), magnitude = math::AbsFOp::create(b, e.loc, x), one = e.constant(1);
+    const Value p = e.polynomial(e.mul(x, x), {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
+                                               0.112835944, -0.37612626, 0.128379167});
     const Value near = e.fma(p, x, x);
     // Beyond 4 the result is 1; what is no number stays.
-    const Value isFar = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, magnitude, e.constant(4));
-    const Value clamped = arith::SelectOp::create(b, loc, isFar, e.constant(4), magnitude);
+    const Value clamped = e.select(arith::CmpFPredicate::OGT, magnitude, e.constant(4), e.constant(4), magnitude);
     const Value q = e.polynomial(clamped, {2.36753272e-06, -6.65578045e-05, 0.000861922919, -0.00687083881, 0.038129203,
                                            -0.158831537, -0.911512613, -1.63059294, 0.000464277051});
-    const Value far = math::CopySignOp::create(b, loc, arith::SubFOp::create(b, loc, one, e.exp2(q)), x);
-    const Value isNear = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, magnitude, one);
-    b.replaceOpWithNewOp<arith::SelectOp>(op, isNear, near, far);
+    const Value far = math::CopySignOp::create(b, e.loc, e.sub(one, e.exp2(q)), x);
+    b.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, one, near, far));
     return success();
   }
 };

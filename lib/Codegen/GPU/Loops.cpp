@@ -215,9 +215,8 @@ public:
                                        kernel::GpuRowsAttr schedule) const override {
     // More rows a block cost small sizes nothing.
     const FailureOr<kernel::GpuRowsAttr> chosen = decide(region, p);
-    auto ofRow = [](kernel::GpuRowsAttr rows) { return rows.getBlock() / rows.getRows(); };
     return succeeded(chosen) && chosen->getInRegisters() == schedule.getInRegisters() &&
-                   ofRow(*chosen) == ofRow(schedule) && chosen->getRows() <= schedule.getRows()
+                   threadsOfRow(*chosen) == threadsOfRow(schedule) && chosen->getRows() <= schedule.getRows()
                ? 1
                : kOtherSchedule;
   }
@@ -238,7 +237,7 @@ public:
           (!inRegisters || int64_t(llvm::divideCeil(p.length, ofRow)) <= kHeldElements))
         others.push_back(params.get(region.getContext()));
     };
-    const int64_t ofRow = chosen->getBlock() / chosen->getRows();
+    const int64_t ofRow = threadsOfRow(*chosen);
     for (int64_t other : {ofRow * 2, ofRow / 2, ofRow * 4, ofRow / 4})
       add(other, chosen->getInRegisters());
     if (chosen->getInRegisters())
@@ -257,7 +256,7 @@ public:
   void emitTasks(const RowsProblem &p, kernel::GpuRowsAttr schedule, unsigned, Emitter &e, Value begin,
                  Value) const override {
     OpBuilder &b = e.builder();
-    const int64_t teams = schedule.getRows(), threads = schedule.getBlock() / teams;
+    const int64_t teams = schedule.getRows(), threads = threadsOfRow(schedule);
     makeTeam(e, threads, teams);
     // Beyond the last row the last one is computed, as threads of a warp meet, and not stored.
     Value number = begin, isRow;
@@ -321,6 +320,7 @@ public:
   }
 
 private:
+  static int64_t threadsOfRow(kernel::GpuRowsAttr schedule) { return schedule.getBlock() / schedule.getRows(); }
   /// Makes blocks of params.block threads, those of a row, blocks of several rows, where these are a warp's threads at
   /// most and each processor has `share` rows: as many blocks as rows, of few threads each, would begin one by one.
   static void setRows(kernel::GpuRowsAttr::Params &params, double share) {
