@@ -82,6 +82,8 @@ bool isLanes(Type type, unsigned bits = 32) {
 /// Whether the type is one register of AVX-512, of 16 lanes of f32.
 bool isRegister(Type type) { return isLanes(type) && cast<VectorType>(type).getNumElements() == 16; }
 bool isDoubleLanes(Type type) { return isLanes(type, 64); }
+/// Whether it is f32 or a vector of it.
+bool isOfF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
 
 /// q of e^r - 1 = r + r^2 q(r): minimax for the relative error, 2^-26, on |r| <= ln 2 / 2.
 constexpr double kExpM1Coefficients[] = {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2,
@@ -552,17 +554,15 @@ struct GpuBuilder : FloatBuilder {
   }
 };
 
+template <typename Op> using GpuPattern = FunctionPattern<Op, GpuBuilder, isOfF32>;
+
 /// e^x of f32 on GPUs: x log2 e = n + r with n its floor, kept to [-126, 126]: 2^r is one instruction, which overflows
 /// and vanishes where it should, and 2^n lies in the bits of the number that floor made. At most 2 units in the last
 /// place. The general form has a polynomial, and selects.
-struct ExpGpuPattern : public OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct ExpGpuPattern : public GpuPattern<math::ExpOp> {
+  using FunctionPattern::FunctionPattern;
 
-  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &b) const override {
-    const GpuBuilder e(b, op);
-    if (!getElementTypeOrSelf(e.type).isF32())
-      return b.notifyMatchFailure(op, "is of another type");
-    const Value x = op.getOperand();
+  Value emit(const GpuBuilder &e, Value x) const override {
     // sat(x log2 e / 252 + 1/2) 252 + 12582913, rounded down: 1.5 * 2^23 + n + 127.
     const Value shifted =
         e.assemble(x, "{ .reg .f32 t; fma.rn.sat.f32 t, $1, 0f3BBB989D, 0f3F000000; fma.rm.f32 $0, t, "
@@ -570,23 +570,19 @@ struct ExpGpuPattern : public OpRewritePattern<math::ExpOp> {
     const Value n = e.sub(shifted, e.constant(12583039));
     // log2 e = 1.44269502... + 1.925963e-8, the first a float.
     const Value r = e.fma(x, e.constant(1.925963033500e-8),
-                          e.fma(x, e.constant(1.44269504088896341), arith::NegFOp::create(b, e.loc, n)));
-    const Value power = e.fromBits(arith::ShLIOp::create(b, e.loc, e.bits(shifted), e.bits(23)));
-    b.replaceOp(op, e.mul(e.exp2(r), power));
-    return success();
+                          e.fma(x, e.constant(1.44269504088896341), arith::NegFOp::create(e.b, e.loc, n)));
+    const Value power = e.fromBits(arith::ShLIOp::create(e.b, e.loc, e.bits(shifted), e.bits(23)));
+    return e.mul(e.exp2(r), power);
   }
 };
 
 /// erf x of f32 on GPUs, whose exponential is one instruction: x + x p(x^2) up to 1, 1 - 2^q(|x|) beyond; minimax but
 /// for the nodes' choice, at most 2 units in the last place. The general form selects coefficients, one by one.
-struct ErfGpuPattern : public OpRewritePattern<math::ErfOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct ErfGpuPattern : public GpuPattern<math::ErfOp> {
+  using FunctionPattern::FunctionPattern;
 
-  LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &b) const override {
-    const GpuBuilder e(b, op);
-    if (!getElementTypeOrSelf(e.type).isF32())
-      return b.notifyMatchFailure(op, "is of another type");
-    const Value x = op.getOperand(), magnitude = math::AbsFOp::create(b, e.loc, x), one = e.constant(1);
+  Value emit(const GpuBuilder &e, Value x) const override {
+    const Value magnitude = math::AbsFOp::create(e.b, e.loc, x), one = e.constant(1);
     const Value p = e.polynomial(e.mul(x, x), {7.87587487e-05, -0.00080168643, 0.00518908724, -0.0268542115,
                                                0.112835944, -0.37612626, 0.128379167});
     const Value near = e.fma(p, x, x);
@@ -594,9 +590,8 @@ struct ErfGpuPattern : public OpRewritePattern<math::ErfOp> {
     const Value clamped = e.select(arith::CmpFPredicate::OGT, magnitude, e.constant(4), e.constant(4), magnitude);
     const Value q = e.polynomial(clamped, {2.36753272e-06, -6.65578045e-05, 0.000861922919, -0.00687083881, 0.038129203,
                                            -0.158831537, -0.911512613, -1.63059294, 0.000464277051});
-    const Value far = math::CopySignOp::create(b, e.loc, e.sub(one, e.exp2(q)), x);
-    b.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, one, near, far));
-    return success();
+    const Value far = math::CopySignOp::create(e.b, e.loc, e.sub(one, e.exp2(q)), x);
+    return e.select(arith::CmpFPredicate::OLT, magnitude, one, near, far);
   }
 };
 
