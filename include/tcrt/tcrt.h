@@ -409,10 +409,15 @@ typedef struct tcrt_context_stats_t {
   uint64_t memory_bytes;      /**< arena, states, data-dependent values and own outputs now */
   uint64_t peak_memory_bytes; /**< the most it was */
   uint64_t runs;
-  double device_us; /**< GPU time of the last run, where `profile` is not off; else 0 */
+  double device_us; /**< GPU time of the last run, where it was timed; else 0 */
 } tcrt_context_stats_t;
 
 TCRT_API tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats);
+
+/** Whether the context's next runs are timed on a GPU, as those of a context with TCRT_PROFILE_RUNS are from the
+ * beginning: by two events, of which a run takes a little longer, and with `device_us` 0 where they are not. With a
+ * profile of kernels or an event callback all are timed. Any other number than 0 is yes. */
+TCRT_API tcrt_status_t tcrt_context_time_runs(tcrt_context_t *context, int are_timed);
 
 /** How the launches of a GPU context were enqueued since it was made. Set `size` to sizeof(tcrt_graph_stats_t). */
 typedef struct tcrt_graph_stats_t {

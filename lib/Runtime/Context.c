@@ -305,6 +305,13 @@ tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *
   return tcrt_context_leave(context, TCRT_OK);
 }
 
+tcrt_status_t tcrt_context_time_runs(tcrt_context_t *context, int are_timed) {
+  ENTER(context);
+  context->times_runs = are_timed || context->profile || context->event;
+  context->device_us = 0;
+  return tcrt_context_leave(context, TCRT_OK);
+}
+
 tcrt_status_t tcrt_context_entry(tcrt_context_t *context, uint32_t *index) {
   TCRT_NEEDS(index);
   *index = 0;

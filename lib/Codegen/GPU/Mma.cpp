@@ -50,6 +50,8 @@ constexpr double kWrite = 150, kSlice = 1.5e6, kBegin = 12e6, kSecondLaunch = 8e
 // For each step of K: what copying a row or column of a tile takes, by threads and by a warp of its own. What slices of
 // TF32 take where rows are rounded between products instead of beside them.
 constexpr double kCopy = 30, kTensorCopy = 26, kRoundsRows = 1.135;
+// What a thread takes for an element's low part: no products of its block go on meanwhile.
+constexpr double kLowPart = 45e3;
 constexpr int64_t kMostResident = 4;
 // Rows from which on a launch writes an rhs along K: several tiles read the same columns.
 constexpr int64_t kWrittenRows = 512;
@@ -549,8 +551,14 @@ private:
       const double turns = std::ceil(tiles * splits / processors);
       const double copied = double(tileM + tileN) * (p.hasMaps(s) ? kTensorCopy : kCopy);
       const double between = p.takesTf32(s) && !p.hasMaps(s) ? kRoundsRows : 1;
-      const double slice = std::max((size + copied) * between * kLineBytes / double(p.bytes()) * perProduct,
-                                    kSlice / std::min(resident, turns));
+      // Warps split what each of them reads.
+      const int64_t lines = tileM < kGroupM
+                                ? (tileM / s.getWarpsM() + tileN / s.getWarpsN()) * (threads / machine::kWarpThreads)
+                                : tileM + tileN;
+      const double low = isExact ? kLowPart * double(lines * kLineBytes / p.bytes()) / double(threads) : 0;
+      const double hidden = std::min(resident, turns); // waits of one block by products of others
+      const double slice = std::max(
+          (size + copied) * between * kLineBytes / double(p.bytes()) * perProduct + low / hidden, kSlice / hidden);
       const double tile = slices * slice + size * kWrite * (splits > 1 ? 2 : 1);
       const double cost = turns * tile + std::ceil(turns / resident) * kBegin + (splits > 1 ? kSecondLaunch : 0) +
                           (p.hasMaps(s) ? kMapsLaunch : 0);

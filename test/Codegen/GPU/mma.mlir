@@ -54,6 +54,19 @@ func.func @exact(%x: tensor<4096x1024xf32>, %y: tensor<1024x4096xf32>) -> tensor
 
 // -----
 
+// One warpgroup has nothing to multiply while it splits elements: two are faster, though the last turn of tiles is less full.
+// SCHEDULE-LABEL: func.func @low_parts
+// SCHEDULE: #kernel.gpu.mma<passes = 3>
+func.func @low_parts(%x: tensor<4096x3072xf32>, %y: tensor<768x3072xf32>) -> tensor<4096x768xf32> {
+  %r = kernel.region(%a = %x : tensor<4096x3072xf32>, %b = %y : tensor<768x3072xf32>) -> (tensor<4096x768xf32>) {
+    %d = prim.dot_general %a, %b batch [] x [] contract [1] x [1] : (tensor<4096x3072xf32>, tensor<768x3072xf32>) -> tensor<4096x768xf32>
+    kernel.yield %d : tensor<4096x768xf32>
+  }
+  return %r : tensor<4096x768xf32>
+}
+
+// -----
+
 // Few rows: small tiles, and K in parts, which a second launch adds up with what follows the product.
 // CHECK-LABEL: func.func @split
 // CHECK: %[[PARTS:.*]] = host.launch @[[NAME:k[0-9_a-z]*]]_parts(

@@ -322,6 +322,27 @@ TEST_CASE("a profile of kernels launches them alone, one of runs does not") {
   }
 }
 
+TEST_CASE("runs of a GPU are timed as the context is told") {
+  Model model(chainSpec());
+  for (int profile : {TCRT_PROFILE_OFF, TCRT_PROFILE_KERNELS, TCRT_PROFILE_RUNS})
+    for (int are : {0, 1}) {
+      tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_AT_ONCE);
+      options.profile = profile;
+      Context context(model, options);
+      context.run(1000);
+      REQUIRE(tcrt_context_time_runs(context, are) == TCRT_OK);
+      tcrt_context_stats_t stats;
+      REQUIRE(tcrt_context_stats(context, &stats) == TCRT_OK);
+      CHECK(stats.device_us == 0);
+      fake::reset();
+      context.run(1000);
+      REQUIRE(tcrt_context_stats(context, &stats) == TCRT_OK);
+      const bool isTimed = are || profile == TCRT_PROFILE_KERNELS;
+      CHECK((stats.device_us > 0) == isTimed);
+      CHECK((fake::count("cuEventRecord") > 0) == isTimed);
+    }
+}
+
 TEST_CASE("events of a GPU are the times in its stream") {
   Model model(chainSpec());
   std::vector<tcrt_event_t> events;

@@ -205,6 +205,7 @@ TEST_CASE("NULL is refused by every function of the API") {
       {"tcrt_context_write_state",
        {REFUSED(tcrt_context_write_state(nullptr, 0, &tensor)), REFUSED(tcrt_context_write_state(c, 0, nullptr))}},
       {"tcrt_context_set_seed", {REFUSED(tcrt_context_set_seed(nullptr, 1))}},
+      {"tcrt_context_time_runs", {REFUSED(tcrt_context_time_runs(nullptr, 1))}},
       {"tcrt_context_stats", {REFUSED(tcrt_context_stats(nullptr, &stats)), REFUSED(tcrt_context_stats(c, nullptr))}},
       {"tcrt_context_run_async", {REFUSED(tcrt_context_run_async(nullptr))}},
       {"tcrt_context_wait", {REFUSED(tcrt_context_wait(nullptr))}},
