@@ -280,16 +280,30 @@ Error Store::write(Kind kind, const Key &key, ArrayRef<StringRef> pieces) {
   if (Error error = makeFolders(kind, key))
     return error;
   static std::atomic<unsigned> number = 0;
-  const EntryHeader header = makeHeader(kind, key, pieces);
   // Processes of several machines or containers may share the folder, and then have the same numbers.
   const std::string name =
       folder + "/tmp/" + std::to_string(::getpid()) + "-" + std::to_string(number++) + "-" + std::to_string(nowNs());
   {
     File file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    bool written =
-        file.get() >= 0 && writeAll(file.get(), StringRef(reinterpret_cast<const char *>(&header), sizeof header));
+    EntryHeader header = {};
+    auto writeHeader = [&] {
+      return ::lseek(file.get(), 0, SEEK_SET) == 0 &&
+             writeAll(file.get(), StringRef(reinterpret_cast<const char *>(&header), sizeof header));
+    };
+    bool written = file.get() >= 0 && writeHeader();
+    uint64_t size = 0;
     for (StringRef piece : pieces)
-      written = written && writeAll(file.get(), piece);
+      size += piece.size();
+    // The header holds a hash of all, which takes about as long as to write it.
+    const unsigned threads = size >= kPartBytes ? 2 : 1;
+    runOnThreads(threads, [&](unsigned number) {
+      if (number == 0)
+        for (StringRef piece : pieces)
+          written = written && writeAll(file.get(), piece);
+      if (number + 1 == threads)
+        header = makeHeader(kind, key, pieces);
+    });
+    written = written && writeHeader();
     if (!written) {
       Error error = cannotWrite(folder);
       ::unlink(name.c_str());

@@ -57,6 +57,10 @@ llvm::Error writeRounded(ArrayRef<uint8_t> chunk, WeightSink sink) {
 std::vector<float> toFloats(ArrayRef<char> bytes, FloatType type) {
   const unsigned size = type.getWidth() / 8;
   std::vector<float> floats(bytes.size() / size);
+  if (type.isF32()) {
+    std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
+    return floats;
+  }
   for (auto [i, value] : llvm::enumerate(floats)) {
     uint32_t bits = 0;
     std::memcpy(&bits, bytes.data() + i * size, size);

@@ -273,6 +273,9 @@ private:
   SmallVector<int64_t> blockLeast, blockMost; // positions in a block, by dim of the data
 };
 
+/// 0: as many as there are.
+int64_t threadsOf(unsigned jobs) { return jobs ? jobs : llvm::hardware_concurrency().compute_thread_count(); }
+
 } // namespace
 
 llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataShape, int64_t elementBytes, AffineMap map,
@@ -285,13 +288,11 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
     return llvm::Error::success();
   int64_t rowBytes = length * elementBytes;
   int64_t rowsPerChunk = std::max<int64_t>(1, kChunkBytes / rowBytes);
-  if (jobs == 0)
-    jobs = llvm::hardware_concurrency().compute_thread_count();
   std::vector<char> chunk(std::min(rows, rowsPerChunk) * rowBytes);
   for (int64_t first = 0; first < rows; first += rowsPerChunk) {
     int64_t count = std::min(rowsPerChunk, rows - first);
     // A thread costs about as much as arranging 100 KB.
-    int64_t threads = std::min<int64_t>({int64_t(jobs), count, 1 + count * rowBytes / (1 << 18)});
+    int64_t threads = std::min<int64_t>({threadsOf(jobs), count, 1 + count * rowBytes / (1 << 18)});
     auto work = [&](unsigned number) {
       int64_t begin = count * number / threads, end = count * (number + 1) / threads;
       arranger.rows(first + begin, first + end, chunk.data() + begin * rowBytes);
@@ -319,17 +320,21 @@ llvm::Error tc::driver::rearrangeTransformed(ArrayRef<float> data, ArrayRef<int6
   if (llvm::Error error = rearrange(bytes, dataShape, sizeof(float), map, sourceShape, jobs, keep))
     return error;
   const int64_t count = int64_t(source.size()) / terms;
-  constexpr int64_t kChunk = 1 << 16;
-  std::vector<float> chunk;
+  constexpr int64_t kChunk = 1 << 16, kWorthAThread = 1 << 15;
+  std::vector<float> chunk(std::min(count, kChunk));
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t first = 0; first < count; first += kChunk) {
       const int64_t here = std::min(kChunk, count - first);
-      std::vector<double> sums(here, 0.0);
-      for (int64_t t = 0; t < terms; ++t)
-        if (const double factor = transform[row * terms + t]; factor != 0)
-          for (int64_t i = 0; i < here; ++i)
-            sums[i] += factor * source[t * count + first + i];
-      chunk.assign(sums.begin(), sums.end());
+      const int64_t threads = std::min<int64_t>(threadsOf(jobs), 1 + here / kWorthAThread);
+      runOnThreads(unsigned(threads), [&](unsigned number) {
+        const int64_t begin = here * number / threads, size = here * (number + 1) / threads - begin;
+        std::vector<double> sums(size, 0.0);
+        for (int64_t t = 0; t < terms; ++t)
+          if (const double factor = transform[row * terms + t]; factor != 0)
+            for (int64_t i = 0; i < size; ++i)
+              sums[i] += factor * source[t * count + first + begin + i];
+        std::copy(sums.begin(), sums.end(), chunk.begin() + begin);
+      });
       if (llvm::Error error =
               sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(chunk.data()), here * sizeof(float))))
         return error;

@@ -21,26 +21,88 @@ Shape tc::prim::interpreter::getStrides(ArrayRef<int64_t> shape) {
   return strides;
 }
 
+namespace {
+
+/// A dim of both sides of a copy: how far its elements are apart, in bytes.
+struct CopiedDim {
+  int64_t size, from, to;
+};
+
+/// Dims whose elements follow those of the one before on both sides are one with it; those of one element are none.
+SmallVector<CopiedDim> mergeDims(int64_t elementBytes, ArrayRef<int64_t> shape, ArrayRef<int64_t> fromStrides,
+                                 ArrayRef<int64_t> toStrides) {
+  SmallVector<CopiedDim> dims;
+  for (auto [size, from, to] : llvm::zip_equal(shape, fromStrides, toStrides)) {
+    const CopiedDim dim{size, from * elementBytes, to * elementBytes};
+    if (!dims.empty() && dims.back().from == size * dim.from && dims.back().to == size * dim.to)
+      dims.back() = {dims.back().size * size, dim.from, dim.to};
+    else if (size != 1)
+      dims.push_back(dim);
+  }
+  return dims;
+}
+
+/// Elements of so many bytes; 0: of `elementBytes`.
+template <int64_t bytes>
+void copyPlane(int64_t elementBytes, const CopiedDim &rows, const CopiedDim &columns, const char *from, char *to) {
+  for (int64_t row = 0; row < rows.size; ++row)
+    for (int64_t column = 0; column < columns.size; ++column)
+      std::memcpy(to + row * rows.to + column * columns.to, from + row * rows.from + column * columns.from,
+                  bytes ? bytes : elementBytes);
+}
+
+void copyDims(int64_t elementBytes, ArrayRef<CopiedDim> dims, const char *from, char *to) {
+  if (dims.size() > 2) {
+    for (int64_t i = 0; i < dims[0].size; ++i)
+      copyDims(elementBytes, dims.drop_front(), from + i * dims[0].from, to + i * dims[0].to);
+    return;
+  }
+  const CopiedDim one{1, 0, 0}, &columns = dims.empty() ? one : dims.back(), &rows = dims.size() < 2 ? one : dims[0];
+  if (columns.from == elementBytes && columns.to == elementBytes) {
+    for (int64_t row = 0; row < rows.size; ++row)
+      std::memcpy(to + row * rows.to, from + row * rows.from, columns.size * elementBytes);
+    return;
+  }
+  switch (elementBytes) {
+  case 1:
+    return copyPlane<1>(elementBytes, rows, columns, from, to);
+  case 2:
+    return copyPlane<2>(elementBytes, rows, columns, from, to);
+  case 4:
+    return copyPlane<4>(elementBytes, rows, columns, from, to);
+  case 8:
+    return copyPlane<8>(elementBytes, rows, columns, from, to);
+  default:
+    return copyPlane<0>(elementBytes, rows, columns, from, to);
+  }
+}
+
+} // namespace
+
 void tc::prim::interpreter::copyStrided(int64_t elementBytes, ArrayRef<int64_t> shape, const char *from,
                                         ArrayRef<int64_t> fromStrides, char *to, ArrayRef<int64_t> toStrides) {
   if (countElements(shape) <= 0)
     return;
-  if (shape.empty()) {
-    std::memcpy(to, from, elementBytes);
-    return;
-  }
-  if (shape.size() > 1) {
-    for (int64_t i = 0; i < shape[0]; ++i)
-      copyStrided(elementBytes, shape.drop_front(), from + i * fromStrides[0] * elementBytes, fromStrides.drop_front(),
-                  to + i * toStrides[0] * elementBytes, toStrides.drop_front());
-    return;
-  }
-  if (fromStrides[0] == 1 && toStrides[0] == 1) {
-    std::memcpy(to, from, shape[0] * elementBytes);
-    return;
-  }
-  for (int64_t i = 0; i < shape[0]; ++i)
-    std::memcpy(to + i * toStrides[0] * elementBytes, from + i * fromStrides[0] * elementBytes, elementBytes);
+  SmallVector<CopiedDim> dims = mergeDims(elementBytes, shape, fromStrides, toStrides);
+  if (dims.size() < 2 || (dims.back().from == elementBytes && dims.back().to == elementBytes))
+    return copyDims(elementBytes, dims, from, to);
+  // Elements change places. In tiles of the innermost dim written and the longest other one, with all of the dims
+  // between, a line that is read or written is so while it is in the cache.
+  constexpr int64_t kRows = 16, kColumns = 32;
+  const auto innermost =
+      llvm::min_element(dims, [](const CopiedDim &a, const CopiedDim &b) { return std::abs(a.to) < std::abs(b.to); });
+  std::rotate(innermost, innermost + 1, dims.end());
+  const auto longest = std::max_element(dims.begin(), dims.end() - 1,
+                                        [](const CopiedDim &a, const CopiedDim &b) { return a.size < b.size; });
+  std::rotate(longest, longest + 1, dims.end() - 1);
+  const CopiedDim rows = dims.end()[-2], columns = dims.back();
+  for (int64_t column = 0; column < columns.size; column += kColumns)
+    for (int64_t row = 0; row < rows.size; row += kRows) {
+      dims.end()[-2].size = std::min(kRows, rows.size - row);
+      dims.back().size = std::min(kColumns, columns.size - column);
+      copyDims(elementBytes, dims, from + row * rows.from + column * columns.from,
+               to + row * rows.to + column * columns.to);
+    }
 }
 
 namespace {
