@@ -56,9 +56,11 @@ struct Admit : public driver::impl::AdmitPassBase<Admit> {
         return signalPassFailure();
     // What a front end says of values inside of a graph is a hint: the conversion to prim computes their types.
     llvm::DenseSet<Type> known;
-    WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
+    WalkResult result = getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
       if (isa<graph::NodeOp>(op))
         return WalkResult::advance();
+      if (isa<LLVM::LLVMFuncOp>(op)) // tens of thousands of ops without tensors
+        return WalkResult::skip();
       auto admitType = [&](Type type) {
         if (!isa<RankedTensorType>(type) || !known.insert(type).second)
           return success();

@@ -53,7 +53,7 @@ constexpr int64_t kPartOperations = 3000;
 /// A kernel of so many ends its part, and so does every third one behind which a part has so many: where a part ends
 /// depends on what is in it, so that a kernel that changes leaves the parts behind it as they were, which the cache
 /// has.
-constexpr int64_t kOwnOperations = 500;
+constexpr int64_t kOwnOperations = 250;
 /// What a part costs besides its operations, in the time of so many.
 constexpr uint64_t kPartWork = 200;
 /// The same of a long program's functions, which are not optimised.
