@@ -188,6 +188,12 @@ bool tc::run::isOnlyFor(const std::string &path, uint32_t device) {
   return only;
 }
 
+Session::HeldGpu::~HeldGpu() {
+  tcrt_gpu_free(gpu, data, 1, nullptr);
+  if (data)
+    tcrt_gpu_trim();
+}
+
 Session::Session(SessionOptions given) : options(std::move(given)) {
   tcrt_model_options_t modelOptions = {};
   modelOptions.size = sizeof modelOptions;
@@ -204,6 +210,13 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   modelOptions.function_count = functions.size();
   modelOptions.variant = options.variant.empty() ? nullptr : options.variant.c_str();
   Clock::time_point start = Clock::now();
+  if (options.isCuda && options.startsDriver) {
+    // Opening says what is wrong where this fails.
+    if (tcrt_gpu_allocate(options.deviceIndex, 1, nullptr, &held.data) == TCRT_OK)
+      held.gpu = options.deviceIndex;
+    driverTimeUs = microseconds(Clock::now() - start);
+    start = Clock::now();
+  }
   tcrt_model_t *model;
   check(tcrt_model_open_file(options.artifact.c_str(), &modelOptions, &model));
   opened.reset(model);

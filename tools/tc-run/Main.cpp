@@ -86,6 +86,7 @@ private:
     result.isCuda = options.isCuda;
     result.deviceIndex = options.deviceIndex;
     result.isCpuAllowed = options.isCpuAllowed;
+    result.startsDriver = options.benchmarkSeconds.has_value();
     result.verifyWeights = options.verifyWeights;
     verifier.apply(result);
     result.profile = options.profile                              ? TCRT_PROFILE_KERNELS
@@ -303,8 +304,10 @@ private:
         deviceTimes.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(deviceTimes[deviceTimes.size() / 2]);
     json["runs"] = times.size();
     const tcrt_graph_stats_t graphs = graphStats();
-    if (session.isOnGpu())
+    if (session.isOnGpu()) {
       json["cuda_graphs"] = graphsJson(graphs);
+      json["driver_us"] = session.driverUs();
+    }
     json["load_us"] = session.loadUs();
     json["first_run_us"] = session.firstRunUs();
     json["peak_rss_bytes"] = peakRssBytes();
@@ -315,8 +318,10 @@ private:
                 tcrt_context_variant(session.context()), session.loadUs());
     if (!deviceTimes.empty())
       std::printf("gpu median %.2f us\n", deviceTimes[deviceTimes.size() / 2]);
-    if (session.isOnGpu())
+    if (session.isOnGpu()) {
+      std::printf("the driver started in %.0f us, before the load\n", session.driverUs());
       printGraphs(graphs);
+    }
   }
 
   /// What was measured, and which code ran.

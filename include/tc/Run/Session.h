@@ -43,6 +43,7 @@ struct SessionOptions {
   bool isCuda = false;
   int32_t deviceIndex = 0;
   bool isCpuAllowed = false; ///< where the GPU cannot be used
+  bool startsDriver = false; ///< the GPU's driver and context start before the time of loading does
   bool verifyWeights = false;
   /// As in tcrt_model_options_t.
   tcrt_status_t (*verify)(void *user, const char *name, const void *data, uint64_t size_bytes, char *why,
@@ -76,6 +77,8 @@ public:
   bool isOnGpu() const { return runsOnGpu; }
   /// Microseconds from the file to a context that is ready to run; complete after firstRun.
   double loadUs() const { return loadTimeUs; }
+  /// Microseconds that the start of the GPU's driver took before that (startsDriver).
+  double driverUs() const { return driverTimeUs; }
   /// Microseconds of the first run, without that.
   double firstRunUs() const { return firstRunTimeUs; }
 
@@ -119,6 +122,12 @@ private:
   struct DestroyContext {
     void operator()(tcrt_context_t *context) const { tcrt_context_destroy(context); }
   };
+  /// Memory of a GPU, which keeps its driver and context alive.
+  struct HeldGpu {
+    ~HeldGpu();
+    int32_t gpu = 0;
+    void *data = nullptr;
+  };
 
   /// The input that an array's name means: its name, or input_<index>.
   std::optional<uint32_t> lookupInput(const std::string &name) const;
@@ -130,10 +139,11 @@ private:
 
   const SessionOptions options;
   std::vector<tcrt_function_t> functions; ///< of customOps; the model reads them
+  HeldGpu held;
   std::unique_ptr<tcrt_model_t, CloseModel> opened;
   std::unique_ptr<tcrt_context_t, DestroyContext> created;
   bool runsOnGpu = false;
-  double loadTimeUs = 0, firstRunTimeUs = 0;
+  double driverTimeUs = 0, loadTimeUs = 0, firstRunTimeUs = 0;
   uint32_t function = 0;
   std::vector<tcrt_value_info_t> inputValues, outputValues;
   std::vector<tcrt_symbol_info_t> symbolValues;
