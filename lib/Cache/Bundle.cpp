@@ -52,6 +52,13 @@ llvm::Expected<uint64_t> Store::exportTo(const std::string &path) {
   return count;
 }
 
+bool tc::cache::isBundle(const std::string &path) {
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
+  if (!file)
+    llvm::consumeError(file.takeError());
+  return file && (*file)->getBuffer().starts_with(StringRef(kBundleMagic, sizeof kBundleMagic));
+}
+
 llvm::Expected<uint64_t> Store::importFrom(const std::string &path) {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
   if (!file)

@@ -6,6 +6,7 @@
 
 #include "ArtifactCache.h"
 
+#include "CheckFiles.h"
 #include "SummaryText.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Format/Error.h"
@@ -228,9 +229,6 @@ std::optional<int> ArtifactCache::restore(std::set<std::string> &named) {
     note("artifact: not looked up, because of " + whyNot);
     return std::nullopt;
   }
-  bool same = false;
-  if (!llvm::sys::fs::equivalent(request.model, request.output, same) && same)
-    return std::nullopt; // refused
   std::optional<cache::Key> key = makeRequestKey();
   std::optional<cache::Entry> files = key ? store->load(cache::Kind::Files, *key) : std::nullopt;
   std::vector<std::string> paths;
@@ -241,6 +239,8 @@ std::optional<int> ArtifactCache::restore(std::set<std::string> &named) {
       rest = others;
     }
     key = makeArtifactKey(*key, paths);
+    if (!findReplacedFile(request, {paths.begin(), paths.end()}).empty())
+      return std::nullopt; // refused once the model is read
   }
   std::optional<cache::Entry> entry = files && key ? store->open(cache::Kind::Artifact, *key) : std::nullopt;
   if (!entry) {

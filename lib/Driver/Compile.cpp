@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "BackendParts.h"
+#include "CheckFiles.h"
 #include "Compiler.h"
 #include "DepFile.h"
 #include "Guards.h"
@@ -505,6 +506,8 @@ int Compiler::compile() {
   endStep(Phase::Import);
   if (!module)
     return fail(kWrongUse, llvm::toString(module.takeError()));
+  if (std::string sentence = findReplacedFile(request, files); !sentence.empty())
+    return fail(kWrongUse, "tc-compile: error: " + sentence);
   if (isMlir && (*module)->getBody()->empty())
     return fail(kWrongUse, request.model + ": error: the module is empty; expected functions of some phase");
   Phase from = isMlir ? detectPhase(**module) : Phase::Import;
@@ -598,6 +601,10 @@ int tc::driver::compile(const CompileRequest &request, raw_ostream &errors) {
     return compile(whole, errors);
   }
   log::enable(request.logs); // a name that is no channel is refused with the rest of the request
+  if (std::string sentence = findReplacedFile(request); !sentence.empty()) {
+    errors << printable("tc-compile: error: " + sentence) << "\n";
+    return kWrongUse;
+  }
   ArtifactCache cache(request, errors);
   std::set<std::string> files;
   std::optional<int> code = cache.restore(files);

@@ -23,7 +23,12 @@ using namespace llvm;
 using namespace tc;
 using namespace tc::driver;
 
-static constexpr StringRef kWeights = "weights.data", kCommand = "command.txt", kIndex = "index.html";
+static constexpr StringRef kWeights = "weights.data", kCommand = "command.txt", kIndex = "index.html",
+                           kReproducer = "reproducer.mlir";
+
+/// Of the files with the code of a part of a variant.
+static const std::pair<StringRef, StringRef> kCodeKinds[] = {
+    {".opt.ll", "optimised"}, {".ll", "LLVM IR"}, {".s", "assembly"}};
 
 static constexpr StringRef kStyle = R"(<style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222; }
@@ -55,8 +60,52 @@ static std::string sizeOf(const std::string &path) {
   return bytes < 10240 ? std::to_string(bytes) + " B" : formatv("{0:f1} KiB", double(bytes) / 1024).str();
 }
 
-DebugFolder::DebugFolder(const CompileRequest &request)
-    : request(request), weights(pathOf(kWeights)), start(std::chrono::system_clock::now()) {}
+DebugFolder::DebugFolder(const CompileRequest &request) : request(request), weights(pathOf(kWeights)) {}
+
+/// VARIANT.PART, of a file with code.
+static bool isPart(StringRef name) {
+  const auto [variant, part] = name.rsplit('.');
+  if (part.empty() || !all_of(part, isAlnum))
+    return false;
+  SmallVector<StringRef> cpus;
+  const std::string names = machine::getCpuNames();
+  StringRef(names).split(cpus, ", ");
+  return is_contained(cpus, variant) || machine::symbolizeTargetKind(variant);
+}
+
+bool DebugFolder::isName(StringRef name) {
+  if (is_contained({kWeights, kCommand, kIndex, kReproducer}, name))
+    return true;
+  for (auto [suffix, kind] : kCodeKinds)
+    if (StringRef part = name; part.consume_back(suffix))
+      return isPart(part);
+  name.consume_back(".data");
+  for (unsigned i = 0; i <= unsigned(Phase::Artifact); ++i) {
+    StringRef rest = name;
+    if (!rest.consume_front((Twine(i) + "-" + getName(Phase(i))).str()))
+      continue;
+    if (rest == ".mlir" || rest == ".json")
+      return true;
+    return rest.consume_front("-") && rest.consume_back(".mlir") && machine::symbolizeTargetKind(rest);
+  }
+  return false;
+}
+
+/// A folder that --debug-dir has made or used has its command line.
+static Error removeEarlier(const std::string &folder, const std::string &command) {
+  if (!sys::fs::exists(command))
+    return Error::success();
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (sys::fs::directory_iterator file(folder, error), end; file != end && !error; file.increment(error))
+    if (DebugFolder::isName(sys::path::filename(file->path())))
+      paths.push_back(file->path());
+  for (const std::string &path : paths)
+    if (std::error_code failed = sys::fs::remove(path))
+      return createStringError(path +
+                               ": error: the file is of an earlier compile and cannot be removed: " + failed.message());
+  return Error::success();
+}
 
 std::string DebugFolder::pathOf(StringRef file) const {
   SmallString<128> path(request.debugDir);
@@ -67,8 +116,8 @@ std::string DebugFolder::pathOf(StringRef file) const {
 Error DebugFolder::begin() {
   if (std::error_code error = sys::fs::create_directories(request.debugDir))
     return createStringError(request.debugDir + ": error: cannot make the folder: " + error.message());
-  // Files have times of a second on some file systems.
-  start -= std::chrono::seconds(1);
+  if (Error error = removeEarlier(request.debugDir, pathOf(kCommand)))
+    return error;
   return writeOutputFile(pathOf(kCommand), [&](raw_ostream &stream) { stream << request.commandLine << "\n"; });
 }
 
@@ -183,18 +232,13 @@ static std::string findKernels(const std::string &path) {
 }
 
 void DebugFolder::printCode(raw_ostream &html) const {
-  static const std::pair<StringRef, StringRef> kinds[] = {
-      {".opt.ll", "optimised"}, {".ll", "LLVM IR"}, {".s", "assembly"}};
   // Per variant and part, the file of each kind.
   std::map<std::string, std::map<std::string, std::string>> parts;
   std::error_code error;
   for (sys::fs::directory_iterator file(request.debugDir, error), end; file != end && !error; file.increment(error)) {
-    sys::fs::file_status status;
     const StringRef name = sys::path::filename(file->path());
-    if (sys::fs::status(file->path(), status) || status.getLastModificationTime() < start)
-      continue;
-    for (auto [suffix, kind] : kinds)
-      if (StringRef part = name; part.consume_back(suffix)) {
+    for (auto [suffix, kind] : kCodeKinds)
+      if (StringRef part = name; part.consume_back(suffix) && isPart(part)) {
         parts[part.str()][kind.str()] = name.str();
         break;
       }
@@ -227,10 +271,9 @@ Error DebugFolder::writeIndex(StringRef result) {
     printPhases(html);
     printKernels(html);
     printCode(html);
-    sys::fs::file_status status;
-    if (!sys::fs::status(pathOf("reproducer.mlir"), status) && status.getLastModificationTime() >= start)
-      html << "<h2>Reproducer</h2>\n<p>The module before the phase that failed: "
-           << linkTo("reproducer.mlir", "reproducer.mlir") << "\n";
+    if (sys::fs::exists(pathOf(kReproducer)))
+      html << "<h2>Reproducer</h2>\n<p>The module before the phase that failed: " << linkTo(kReproducer, kReproducer)
+           << "\n";
     html << kKernelPictureScript << "</html>\n";
   });
 }

@@ -14,7 +14,6 @@
 #include "tc/Dialect/TC/IR/DataFile.h"
 #include "tc/Driver/Compile.h"
 
-#include "llvm/Support/Chrono.h"
 #include <string>
 #include <vector>
 
@@ -24,7 +23,9 @@ namespace tc::driver {
 class DebugFolder {
 public:
   explicit DebugFolder(const CompileRequest &request);
-  /// Makes the folder and writes the command line.
+  /// Whether a file of this name in the folder is of --debug-dir.
+  static bool isName(llvm::StringRef name);
+  /// Makes the folder, takes away what an earlier compile left there, and writes the command line.
   llvm::Error begin();
   /// `target`: its name, if there are several.
   llvm::Error writeModule(Phase phase, llvm::StringRef target, mlir::ModuleOp module, double seconds);
@@ -47,8 +48,7 @@ private:
   const CompileRequest &request;
   base::DataFile weights;
   std::vector<Entry> entries;
-  std::string manifest;         ///< empty where the compile did not come so far
-  llvm::sys::TimePoint<> start; ///< what is older is of another compile
+  std::string manifest; ///< empty where the compile did not come so far
 };
 
 } // namespace tc::driver

@@ -20,11 +20,6 @@ std::string tc::driver::findDepFileError(const CompileRequest &request) {
     return "";
   if (request.output.empty() || request.output == "-")
     return "--depfile says what the output file is made of; give -o OUT";
-  bool same = false;
-  for (const std::string &other : {request.output, request.model})
-    if (request.depFile == other || (!sys::fs::equivalent(request.depFile, other, same) && same))
-      return "--depfile " + request.depFile + " would replace " +
-             (other == request.model ? "the model" : "the output itself") + "; give another file";
   return "";
 }
 

@@ -7,6 +7,7 @@
 #include "tc/Run/Session.h"
 #include "tc/Run/StatusLine.h"
 #include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolFiles.h"
 
 #include <CLI/CLI.hpp>
 
@@ -167,6 +168,18 @@ BenchmarkOptions checkOptions(const Options &options) {
   return result;
 }
 
+/// What is written replaces nothing that is read.
+void checkFiles(const Options &options) {
+  std::vector<tc::ToolFile> inputs;
+  for (const std::vector<std::string> &models : {options.models, options.against})
+    for (const std::string &model : models)
+      tc::addArtifactFiles(inputs, models == options.models ? "the model" : "the model of --against", model);
+  inputs.push_back({"the file of --inputs", options.inputs});
+  const std::string sentence = tc::findReplacedFile(inputs, {{"--json", options.json}, {"--html", options.html}});
+  if (!sentence.empty())
+    fail(sentence);
+}
+
 /// 2026-01-31 14:05:00 +0100
 std::string localTime() {
   const std::time_t now = std::time(nullptr);
@@ -183,6 +196,7 @@ public:
   Run(const Options &options, const std::string &command)
       : options(options), dims(parseDims(options.dims)), benchmarkOptions(checkOptions(options)),
         isQuiet(options.json == "-" || options.html == "-") {
+    checkFiles(options);
     std::vector<Sizes> sizes = combine(dims);
     if (sizes.size() > 1 && !options.inputs.empty())
       fail("--inputs have one size, and --dim gives several");

@@ -131,6 +131,9 @@ int run(Store &store, const std::string &command, const std::string &file, bool 
   };
   if (command == "clear")
     return say(store.clear(), "removed");
+  if (command == "export" && llvm::sys::fs::is_regular_file(file) && !isBundle(file))
+    return fail("tc-cache: error: export " + file +
+                " would replace a file that is no bundle of a compile cache; give another file, or remove it");
   llvm::Expected<uint64_t> count = command == "export" ? store.exportTo(file) : store.importFrom(file);
   if (!count)
     return fail(llvm::toString(count.takeError()));

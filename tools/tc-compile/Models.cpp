@@ -6,6 +6,7 @@
 
 #include "Models.h"
 
+#include "tc/Support/ToolFiles.h"
 #include "tc/Support/ToolText.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -75,6 +76,13 @@ static int placeOutputs(const CompileRequest &request, llvm::ArrayRef<std::strin
                               "; compile them by two commands with an -o FILE each");
     outputs.push_back(path.str().str());
   }
+  std::vector<ToolFile> read, written;
+  for (size_t i = 0; i < models.size(); ++i) {
+    read.push_back({"the model", models[i]});
+    written.push_back({"-o", outputs[i]});
+  }
+  if (std::string sentence = findReplacedFile(read, written); !sentence.empty())
+    return fail(errors, sentence);
   return kDone;
 }
 

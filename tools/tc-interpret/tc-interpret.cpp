@@ -20,6 +20,7 @@
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
 #include "tc/Run/Npz.h"
+#include "tc/Support/ToolFiles.h"
 #include "tc/Target/Reference/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -185,6 +186,12 @@ llvm::Error compare(func::FuncOp func, ArrayRef<Tensor> inputs, const Options &o
 }
 
 llvm::Error run(const Options &options) {
+  if (std::string sentence = tc::findReplacedFile({{"the module", options.file},
+                                                   {"the file of --inputs", options.inputs},
+                                                   {"the file of --against", options.against}},
+                                                  {{"--outputs", options.outputs}});
+      !sentence.empty())
+    return llvm::createStringError("tc-interpret: error: " + sentence);
   DialectRegistry registry;
   tc::driver::registerAllDialects(registry);
   MLIRContext context(registry);

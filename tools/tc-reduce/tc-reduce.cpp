@@ -13,6 +13,7 @@
 #include "tc/Reduce/CompilerJudge.h"
 #include "tc/Reduce/Reduce.h"
 #include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolFiles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -124,15 +125,20 @@ int Tool::prepare() {
   if (!(isMega || memory.ends_with("G")) || memory.drop_back().getAsDouble(number) || number <= 0)
     return fail("tc-reduce: error: --memory " + request.memory + " is no size; give one such as 500M or 8G");
   compiler.limits.moreBytes = uint64_t(number * (isMega ? 1 << 20 : 1 << 30));
+  stem = request.output;
+  for (llvm::StringRef extension : {".mlir", ".onnx"})
+    if (llvm::StringRef(stem).ends_with(extension))
+      stem.resize(stem.size() - extension.size());
+  if (const std::string sentence =
+          findReplacedFile({{"the model", request.model}, {"the model's constants", request.model + ".data"}},
+                           {{"-o", stem + ".mlir"}, {"-o", stem + ".mlir.data"}, {"-o", stem + ".onnx"}});
+      !sentence.empty())
+    return fail("tc-reduce: error: " + sentence);
   llvm::SmallString<128> scratch;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("tc-reduce", scratch))
     return fail("tc-reduce: error: no folder for candidates can be made: " + error.message() + "; set TMPDIR",
                 kMachine);
   folder = scratch.str().str();
-  stem = request.output;
-  for (llvm::StringRef extension : {".mlir", ".onnx"})
-    if (llvm::StringRef(stem).ends_with(extension))
-      stem.resize(stem.size() - extension.size());
   return kDone;
 }
 

@@ -451,6 +451,7 @@ int runTool(int argc, char **argv) {
     std::printf("%s\n", tc::getVersionText("tc-run").c_str());
     return 0;
   }
+  checkFiles(options);
   if (!options.tune.empty())
     return tuneHere(options);
   if (tc::measure::isTuneFile(options.artifact))

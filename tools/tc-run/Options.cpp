@@ -8,14 +8,17 @@
 #include "Options.h"
 
 #include "tc/Format/Container.h"
+#include "tc/Run/Dump.h"
 #include "tc/Run/Tensor.h"
 #include "tc/Support/Suggest.h"
+#include "tc/Support/ToolFiles.h"
 #include "tcrt/artifact_abi.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 using namespace tc::run;
 
@@ -306,4 +309,41 @@ Options tc::run::parseOptions(int argc, char **argv) {
   if ((options.maxRel || options.rtol || options.atol) && options.expect.empty())
     fail("--max-rel, --rtol and --atol need --expect");
   return options;
+}
+
+void tc::run::checkFiles(const Options &options) {
+  std::vector<ToolFile> inputs, outputs;
+  addArtifactFiles(inputs, "the artifact", options.artifact);
+  inputs.push_back({"the file of --inputs", options.inputs});
+  // Names of inputs may hold '=', so that each rest may be the path.
+  for (const std::string &text : options.input)
+    for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
+      inputs.push_back({"the file of --input", text.substr(at + 1)});
+  inputs.push_back({"the file of --expect", options.expect});
+  inputs.push_back({"the file of --state-in", options.stateIn});
+  for (const std::string &path : options.customOps)
+    inputs.push_back({"the file of --custom-op", path});
+  inputs.push_back({"the key", options.verifyKey});
+  inputs.push_back({"the tuning database", options.tune});
+  outputs.push_back({"--outputs", options.outputs});
+  outputs.push_back({"--state-out", options.stateOut, "the file of --state-in"}); // to go on where it stopped
+  outputs.push_back({"--json", options.json});
+  outputs.push_back({"--profile", options.trace});
+  outputs.push_back({"--usage", options.usage});
+  outputs.push_back({"--tune", options.tune, "the tuning database"});
+  if (!options.dumpDir.empty())
+    for (const std::string &path : {dumpedValuesFile(options.dumpDir), dumpedInputsFile(options.dumpDir)})
+      outputs.push_back({"--dump-values", path, "", true});
+  // How many there are, the artifact says.
+  if (!options.outputDir.empty()) {
+    std::set<std::string> names;
+    for (const std::vector<ToolFile> &files : {inputs, outputs})
+      for (const ToolFile &file : files)
+        names.insert(file.path.substr(file.path.rfind('/') + 1));
+    for (const std::string &name : names)
+      if (name.size() > 10 && name.compare(0, 7, "output_") == 0 && name.compare(name.size() - 3, 3, ".pb") == 0)
+        outputs.push_back({"--output-dir", options.outputDir + "/" + name, "", true});
+  }
+  if (const std::string sentence = findReplacedFile(inputs, outputs); !sentence.empty())
+    fail(sentence);
 }

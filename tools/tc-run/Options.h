@@ -56,6 +56,9 @@ struct Options {
 /// Throws a Failure with code 1.
 Options parseOptions(int argc, char **argv);
 
+/// That a file which is written would replace one that is read, or another that is written; throws a Failure.
+void checkFiles(const Options &options);
+
 /// Its options, for help, manual page and completion.
 ToolText describeTool();
 

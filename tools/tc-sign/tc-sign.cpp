@@ -10,6 +10,7 @@
 #include "tc/Format/File.h"
 #include "tc/Signing/Sign.h"
 #include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolFiles.h"
 #include "tcrt/verify.h"
 
 #include <CLI/CLI.hpp>
@@ -152,12 +153,28 @@ std::string getStatement(const std::string &path) {
   return statement;
 }
 
+std::string getSignature(const Request &request, const std::string &path) {
+  return request.signature.empty() ? path + ".sig" : request.signature;
+}
+
+/// A signature may replace an earlier one, and nothing else that is read.
+void checkSignatures(const Request &request) {
+  std::vector<tc::ToolFile> inputs = {{"the key", request.key}}, outputs;
+  for (const std::string &path : request.files) {
+    const std::string earlier = "the signature of " + path;
+    tc::addArtifactFiles(inputs, "the artifact", path);
+    outputs.push_back({request.signature.empty() ? earlier : "--signature", getSignature(request, path), earlier});
+  }
+  if (const std::string sentence = tc::findReplacedFile(inputs, outputs); !sentence.empty())
+    throw Failure{kWrongUse, "tc-sign: error: " + sentence};
+}
+
 void sign(const Request &request, const PrivateKey &key, const std::string &path) {
   const std::string statement = getStatement(path);
   char signature[TC_SIGNATURE_BYTES], why[512] = "";
   if (!tc_sign_statement(key.get(), statement.c_str(), signature, why, sizeof why))
     throw Failure{kWrongUse, path + ": error: " + why};
-  const std::string target = request.signature.empty() ? path + ".sig" : request.signature;
+  const std::string target = getSignature(request, path);
   tcrt_output_t output;
   tcrt_status_t status = tcrt_output_open(target.c_str(), &output);
   if (status == TCRT_OK) {
@@ -215,6 +232,7 @@ void run(const Request &request) {
   } else if (command == "statement") {
     std::cout << getStatement(request.files.front());
   } else if (command == "sign") {
+    checkSignatures(request);
     const PrivateKey key(request.key);
     for (const std::string &path : request.files)
       sign(request, key, path);

@@ -144,6 +144,9 @@ private:
 /// `500M`, `4GiB`, `1000000`: units of 1024, K, M, G and T, with or without B or iB; nullopt for anything else and 0.
 std::optional<uint64_t> parseSize(llvm::StringRef text);
 
+/// Whether the file is what Store::exportTo writes, as far as its first bytes say.
+bool isBundle(const std::string &path);
+
 } // namespace tc::cache
 
 #endif // TC_CACHE_STORE_H
