@@ -57,10 +57,25 @@ void printJson(const nlohmann::ordered_json &json) {
   std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
 
+/// Also of weights in a file of their own, as who runs the artifact would.
+int verifyWeights(const std::string &path) {
+  tcrt_model_options_t options = {};
+  options.size = sizeof options;
+  options.verify_weights = 1;
+  tcrt_model_t *model;
+  if (const tcrt_status_t status = tcrt_model_open_file(path.c_str(), &options, &model))
+    return fail(tcrt_last_error(), status);
+  tcrt_model_close(model);
+  return 0;
+}
+
 int showArtifact(const std::string &path, bool asJson, bool guards, bool allKernels, bool verify) {
   llvm::Expected<std::unique_ptr<tc::artifact::Reader>> reader = tc::artifact::Reader::open(path, verify);
   if (!reader)
     return fail(llvm::toString(reader.takeError()));
+  if (verify)
+    if (int code = verifyWeights(path))
+      return code;
   auto json = tc::inspect::describeArtifact(**reader, verify);
   if (!json)
     return fail(llvm::toString(json.takeError()));

@@ -46,9 +46,11 @@ double share(uint64_t part, uint64_t whole) { return whole ? double(part) / doub
 /// Sizes of an entry may be buckets: {"at_most": 64}.
 bool isSizes(const Json &sizes) {
   return sizes.is_object() && llvm::all_of(sizes, [](const Json &size) {
-           return size.is_number_integer() || (size.is_object() && size.contains("at_most"));
+           return size.is_number_integer() ||
+                  (size.is_object() && size.contains("at_most") && size["at_most"].is_number_integer());
          });
 }
+int64_t sizeOf(const Json &size) { return (size.is_object() ? size["at_most"] : size).get<int64_t>(); }
 bool areNumbers(const Json &sizes) {
   return isSizes(sizes) && llvm::all_of(sizes, [](const Json &size) { return size.is_number_integer(); });
 }
@@ -87,19 +89,57 @@ uint64_t countCodes(const Listed &listed) {
   return codes;
 }
 
+/// `listed` with the sizes of a row; those of dims with buckets, which sizes are rounded to, are none to list.
+Listed add(Listed listed, const Json &sizes, const Listed &buckets) {
+  for (const auto &[name, size] : sizes.items())
+    if (!buckets.count(name))
+      listed[name].insert(size.get<int64_t>());
+  return listed;
+}
+
+/// As tc-compile --dim takes it; empty where it would say nothing.
+std::string dimText(const Json &symbol, const std::set<int64_t> &listed, const std::set<int64_t> &buckets) {
+  auto join = [](const std::set<int64_t> &sizes) {
+    std::string text;
+    for (int64_t size : sizes)
+      text += (text.empty() ? "" : ",") + std::to_string(size);
+    return text;
+  };
+  const std::string name = symbol["name"];
+  if (!buckets.empty())
+    return name + "=bucket:" + join(buckets);
+  const uint64_t divisor = number(symbol, "divisor"), min = number(symbol, "min");
+  const bool isBounded = symbol.contains("max");
+  std::string text = divisor > 1 ? "multiple-of:" + std::to_string(divisor) : "";
+  text += (text.empty() || listed.empty() ? "" : ",") + join(listed);
+  if (text.empty() && !isBounded && min == 0)
+    return "";
+  // A single size would be the only one, and others refused.
+  text += (text.empty() ? "" : ",") + std::to_string(min) + "..";
+  return name + "=" + text + (isBounded ? std::to_string(number(symbol, "max")) : "");
+}
+
 Json advise(const Json &function) {
   const uint64_t runs = sum(function["entries"], "runs"), time = sum(function["entries"], "time_ns");
-  Listed listed;
+  Listed listed, buckets, allBuckets;
   Json advice = {{"dims", Json::array()}, {"sizes", Json::array()}, {"unused", Json::array()}};
   for (const Json &entry : function["entries"]) {
-    if (entry["sizes"].empty())
-      continue;
-    if (runs && number(entry, "runs") == 0)
-      advice["unused"].push_back(entry["name"]);
-    for (const auto &[name, size] : entry["sizes"].items())
-      if (size.is_number_integer())
-        listed[name].insert(size.get<int64_t>());
+    for (const auto &[name, size] : entry["sizes"].items()) {
+      if (size.is_object())
+        allBuckets[name].insert(sizeOf(size));
+      if (!runs || number(entry, "runs") > 0)
+        (size.is_object() ? buckets : listed)[name].insert(sizeOf(size));
+    }
   }
+  // Without the largest, runs between it and the one before would be refused.
+  for (const auto &[name, sizes] : allBuckets)
+    buckets[name].insert(*sizes.rbegin());
+  // A code of several sizes can go where one of them never ran in any.
+  for (const Json &entry : function["entries"])
+    if (llvm::any_of(entry["sizes"].items(), [&](const auto &item) {
+          return !(item.value().is_object() ? buckets : listed)[item.key()].count(sizeOf(item.value()));
+        }))
+      advice["unused"].push_back(entry["name"]);
   // What the code for all sizes ran, the longest first.
   std::vector<const Json *> rows;
   for (const Json &row : function["sizes"])
@@ -107,30 +147,20 @@ Json advise(const Json &function) {
         std::max(share(number(row, "runs"), runs), share(number(row, "time_ns"), time)) >= kLeastShare)
       rows.push_back(&row);
   llvm::stable_sort(rows, [](const Json *a, const Json *b) { return number(*a, "time_ns") > number(*b, "time_ns"); });
-  std::set<std::string> changed;
   for (const Json *row : rows) {
-    Listed more = listed;
-    for (const auto &[name, size] : (*row)["sizes"].items())
-      more[name].insert(size.get<int64_t>());
+    Listed more = add(listed, (*row)["sizes"], buckets);
+    if (more == listed)
+      continue;
     if (advice["sizes"].size() == kMostProposed || countCodes(more) > kMostCodes)
       break;
     listed = std::move(more);
-    for (const auto &[name, size] : (*row)["sizes"].items())
-      changed.insert(name);
     advice["sizes"].push_back(*row);
   }
-  for (const Json &symbol : function["symbols"]) {
-    const std::string name = symbol["name"];
-    if (!changed.count(name))
-      continue;
-    const uint64_t divisor = number(symbol, "divisor");
-    std::string text = name + "=" + (divisor > 1 ? "multiple-of:" + std::to_string(divisor) : "");
-    for (int64_t size : listed[name])
-      text += (text.back() == '=' ? "" : ",") + std::to_string(size);
-    if (symbol.contains("max"))
-      text += "," + std::to_string(number(symbol, "min")) + ".." + std::to_string(number(symbol, "max"));
-    advice["dims"].push_back(text);
-  }
+  // All dims, as the command is for a compile from the start.
+  for (const Json &symbol : function["symbols"])
+    if (std::string text = dimText(symbol, listed[symbol["name"]], buckets[symbol["name"]]);
+        !text.empty() && !advice["sizes"].empty())
+      advice["dims"].push_back(text);
   return advice;
 }
 

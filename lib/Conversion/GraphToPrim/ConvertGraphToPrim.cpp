@@ -74,7 +74,7 @@ bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options, std::string
   bool hasRange = false;
   for (StringRef part : parts) {
     auto [low, high] = part.split("..");
-    int64_t min = 0, max = 0;
+    int64_t min = 0, max = INT64_MAX;
     if (low.getAsInteger(10, min) || min < 0)
       return false;
     if (part == low) {
@@ -82,7 +82,7 @@ bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options, std::string
         sizes.listed.push_back(min);
       continue;
     }
-    if (hasRange || high.getAsInteger(10, max) || max < min)
+    if (hasRange || (!high.empty() && high.getAsInteger(10, max)) || max < min)
       return false;
     hasRange = true;
     sizes.min = min;

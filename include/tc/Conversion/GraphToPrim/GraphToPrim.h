@@ -63,7 +63,8 @@ struct GraphToPrimOptions {
 /// Listed sizes without a range leave the dim open; those beyond the range are of another form.
 inline constexpr llvm::StringLiteral kDimForms =
     "NAME=SIZE, NAME=MIN..MAX, NAME=SIZE,SIZE,MIN..MAX, NAME=multiple-of:N,MIN..MAX or NAME=bucket:SIZE,SIZE, with "
-    "sizes from 0 on, N and buckets from 1 on, the smaller first, those listed within the range";
+    "sizes from 0 on, N and buckets from 1 on, the smaller first, those listed within the range, whose MAX may be left "
+    "out";
 bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options, std::string *conflict = nullptr);
 /// Brings the ends of a range of sizes to multiples of `divisor`; false, and the range as it was, if it has none.
 bool alignToMultiples(int64_t &min, int64_t &max, int64_t divisor);
