@@ -217,6 +217,47 @@ void Compiler::setTarget(machine::TargetKind target) {
   reproducer.setTarget(target);
 }
 
+/// Code is for the machines that it was made for, whatever the defaults are.
+int Compiler::takeMachines(ModuleOp module) {
+  SmallVector<machine::CpuAttr> ofCpus;
+  SmallVector<machine::GpuAttr> ofGpus;
+  std::set<std::string> names;
+  auto add = [&](ArrayAttr machines) {
+    for (Attribute attr : machines) {
+      names.insert(cast<machine::MachineAttr>(attr).getName().str());
+      if (auto gpu = dyn_cast<machine::GpuAttr>(attr))
+        ofGpus.push_back(gpu);
+      else
+        ofCpus.push_back(cast<machine::CpuAttr>(attr));
+    }
+  };
+  for (auto variant : module.getOps<host::VariantOp>())
+    add(variant.getMachines());
+  for (auto binary : module.getOps<host::BinaryOp>())
+    add(binary.getMachines());
+  if (names.empty())
+    return kDone;
+  const bool onGpu = !ofGpus.empty();
+  auto differs = [&](const char *option, const std::vector<std::string> &given) {
+    return fail(kWrongUse, request.model + ": error: the module has code for " +
+                               describeMachines(std::vector<std::string>(names.begin(), names.end())) + "; leave " +
+                               option + " " + llvm::join(given, ",") + " out, or give a module of an earlier phase");
+  };
+  if (!request.targets.empty() && llvm::any_of(targets, isCuda) != onGpu)
+    return differs("--target", request.targets);
+  for (auto [option, given] : {std::pair("--cpu", &request.cpus), std::pair("--gpu", &request.gpus)})
+    if (!given->empty() && std::set<std::string>(given->begin(), given->end()) != names)
+      return differs(option, *given);
+  if (request.targets.empty())
+    targets = {onGpu ? machine::TargetKind::Cuda : machine::TargetKind::Cpu};
+  machine::sortCpus(ofCpus);
+  if (onGpu)
+    gpus = ofGpus;
+  else
+    cpus = ofCpus;
+  return kDone;
+}
+
 /// Checks what was loaded, and runs the phases for each target: modules.front() is for the first, and so on.
 int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir) {
   ModuleOp module = *modules.front();
@@ -227,6 +268,9 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
     return isMlir && !failures.empty() && failures.front().first == base::ErrorKind::Internal
                ? fail(kWrongUse, failures.front().second)
                : failedPasses("the import failed");
+  if (from >= Phase::Kernel)
+    if (int code = takeMachines(module))
+      return code;
   Phase last = request.compileTo;
   if (endsAtSchedule())
     last = Phase::Schedule;

@@ -71,6 +71,7 @@ private:
   std::string findCandidatesError() const;
   void warnOfIdleOptions();
   bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
+  int takeMachines(mlir::ModuleOp module);
   void setTarget(machine::TargetKind target);
   int runPhases(llvm::SmallVectorImpl<mlir::OwningOpRef<mlir::ModuleOp>> &modules, Phase from, bool isMlir);
   int runPhases(mlir::ModuleOp module, Phase from, Phase last);

@@ -20,7 +20,11 @@ using namespace tc::driver;
 
 namespace {
 
-llvm::Error lastError() { return llvm::createStringError(llvm::Twine(tcrt_last_error())); }
+llvm::Error makeError(tcrt_status_t status) {
+  return llvm::createStringError(std::make_error_code(status == TCRT_ERROR_MACHINE ? std::errc::no_such_device
+                                                                                   : std::errc::invalid_argument),
+                                 llvm::Twine(tcrt_last_error()));
+}
 
 /// Bytes that `count` elements take in the runtime, where elements of 2 and 4 bits are packed.
 int64_t getPackedBytes(Type type, int64_t count) {
@@ -61,8 +65,8 @@ llvm::Expected<OpenedArtifact> OpenedArtifact::openFile(const std::string &path,
                                                         bool onGpu) {
   tcrt_model_options_t options = makeOptions(variant, onGpu);
   tcrt_model_t *model;
-  if (tcrt_model_open_file(path.c_str(), &options, &model) != TCRT_OK)
-    return lastError();
+  if (const tcrt_status_t status = tcrt_model_open_file(path.c_str(), &options, &model))
+    return makeError(status);
   return OpenedArtifact(model);
 }
 
@@ -70,26 +74,34 @@ llvm::Expected<OpenedArtifact> OpenedArtifact::openMemory(StringRef bytes, const
                                                           const std::string &variant, bool onGpu) {
   tcrt_model_options_t options = makeOptions(variant, onGpu);
   tcrt_model_t *model;
-  if (tcrt_model_open_memory(bytes.data(), bytes.size(), name.c_str(), &options, &model) != TCRT_OK)
-    return lastError();
+  if (const tcrt_status_t status = tcrt_model_open_memory(bytes.data(), bytes.size(), name.c_str(), &options, &model))
+    return makeError(status);
   return OpenedArtifact(model);
 }
 
 OpenedArtifact::~OpenedArtifact() { tcrt_model_close(model); }
 
+llvm::Error OpenedArtifact::checkMachine() {
+  tcrt_context_t *context;
+  if (const tcrt_status_t status = tcrt_context_create(model, nullptr, &context))
+    return makeError(status);
+  tcrt_context_destroy(context);
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Tensor> inputs, TypeRange results,
                                                               uint32_t function) {
   tcrt_context_t *context;
-  if (tcrt_context_create(model, nullptr, &context) != TCRT_OK)
-    return lastError();
+  if (const tcrt_status_t status = tcrt_context_create(model, nullptr, &context))
+    return makeError(status);
   auto destroy = llvm::make_scope_exit([&] { tcrt_context_destroy(context); });
   std::vector<prim::Tensor> buffers;
   llvm::StringMap<tcrt_tensor_t> tensors;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     buffers.push_back(pack(input));
     tcrt_value_info_t info;
-    if (tcrt_model_function_input(model, function, i, &info) != TCRT_OK)
-      return lastError();
+    if (const tcrt_status_t status = tcrt_model_function_input(model, function, i, &info))
+      return makeError(status);
     tcrt_tensor_t &tensor = tensors[info.name];
     tensor = {};
     tensor.dtype = info.dtype;
@@ -101,29 +113,29 @@ llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Ten
   // What tc-hoist-static has taken out of the function comes first.
   SmallVector<uint32_t> functions;
   tcrt_function_info_t info;
-  if (tcrt_model_function(model, function, &info) != TCRT_OK)
-    return lastError();
+  if (const tcrt_status_t status = tcrt_model_function(model, function, &info))
+    return makeError(status);
   if (uint32_t prepare;
       tcrt_model_find_function(model, (std::string(info.name) + ".prepare").c_str(), &prepare) == TCRT_OK)
     functions.push_back(prepare);
   functions.push_back(function);
   for (uint32_t number : functions) {
     if (tcrt_context_set_function(context, number) != TCRT_OK || tcrt_model_function(model, number, &info) != TCRT_OK)
-      return lastError();
+      return makeError(TCRT_ERROR_INVALID);
     for (uint32_t i = 0; i < info.input_count; ++i) {
       tcrt_value_info_t input;
       if (tcrt_model_function_input(model, number, i, &input) != TCRT_OK ||
           tcrt_context_set_input(context, i, &tensors[input.name]) != TCRT_OK)
-        return lastError();
+        return makeError(TCRT_ERROR_INVALID);
     }
-    if (tcrt_context_run(context) != TCRT_OK)
-      return lastError();
+    if (const tcrt_status_t status = tcrt_context_run(context))
+      return makeError(status);
   }
   std::vector<prim::Tensor> outputs;
   for (auto [i, type] : llvm::enumerate(results)) {
     tcrt_tensor_t tensor;
-    if (tcrt_context_get_output(context, i, &tensor) != TCRT_OK)
-      return lastError();
+    if (const tcrt_status_t status = tcrt_context_get_output(context, i, &tensor))
+      return makeError(status);
     outputs.push_back(unpack(tensor, getElementTypeOrSelf(type)));
   }
   return outputs;

@@ -20,7 +20,8 @@ struct tcrt_model_t;
 
 namespace tc::driver {
 
-/// An opened artifact. Errors are sentences that begin with its name.
+/// An opened artifact. Errors are sentences that begin with its name; std::errc::no_such_device is what this machine
+/// cannot do.
 class OpenedArtifact {
 public:
   /// `variant` as tcrt_model_options_t::variant; "" lets the runtime choose.
@@ -32,6 +33,8 @@ public:
   OpenedArtifact &operator=(OpenedArtifact &&) = delete;
   ~OpenedArtifact();
 
+  /// What the machine lacks to run it.
+  llvm::Error checkMachine();
   /// Inputs in the order of the signature; `results`: the element type of each output. States are as in a new context.
   llvm::Expected<std::vector<prim::Tensor>> run(llvm::ArrayRef<prim::Tensor> inputs, mlir::TypeRange results,
                                                 uint32_t function = 0);

@@ -28,7 +28,7 @@ std::string driver::describeSize(uint64_t bytes) {
 
 std::string driver::describeKernels(uint64_t kernels, uint64_t launches) {
   return std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels") +
-         (launches == kernels ? "" : " in " + std::to_string(launches) + " launches");
+         (launches == kernels ? "" : " in " + std::to_string(launches) + (launches == 1 ? " launch" : " launches"));
 }
 
 std::string driver::describeMachines(llvm::ArrayRef<std::string> names) {

@@ -204,10 +204,16 @@ llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, con
 }
 
 int Compiler::failedRun(llvm::Error error, StringRef path) {
-  std::string text = llvm::toString(std::move(error));
+  bool ofMachine = false;
+  std::string text;
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+    ofMachine = info.convertToErrorCode() == std::errc::no_such_device;
+    text = info.message();
+  });
   if (StringRef(text).starts_with(path))
     text.replace(0, path.size(), request.output);
-  return fail(kMachine, text);
+  return fail(ofMachine ? kMachine : kWrongUse,
+              text + (ofMachine ? "; leave --verify out, which runs the artifact here" : ""));
 }
 
 int Compiler::verifyArtifact(const std::string &path) {
@@ -225,6 +231,8 @@ int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) 
   auto any = OpenedArtifact::openFile(path, "", onGpu);
   if (!any)
     return failedRun(any.takeError(), path);
+  if (llvm::Error error = any->checkMachine())
+    return failedRun(std::move(error), path);
   std::vector<std::string> variants = any->getUsableVariants();
   double largest = 0, allowed = 0;
   for (auto [number, function] : llvm::enumerate(getFunctions(*reference))) {
@@ -269,13 +277,18 @@ int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const llvm:
   auto opened = OpenedArtifact::openFile(path, variant, onGpu);
   if (!opened)
     return failedRun(opened.takeError(), path);
-  bool isWhole = true;
+  bool isWhole = true, isFailed = false;
   auto run = [&](ModuleOp probe) {
-    return std::exchange(isWhole, false) ? opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number)
-                                         : runProbe(probe, variant, *inputs);
+    if (!std::exchange(isWhole, false))
+      return runProbe(probe, variant, *inputs);
+    auto outputs = opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number);
+    isFailed = !outputs;
+    return outputs;
   };
   double own = 0;
   auto finding = target::verify(function, *inputs, getTolerance(function), run, &own);
+  if (!finding && isFailed)
+    return failedRun(finding.takeError(), path);
   if (!finding)
     return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
   largest = std::max(largest, own);

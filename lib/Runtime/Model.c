@@ -578,8 +578,12 @@ static tcrt_status_t choose_usable_part(tcrt_model_t *model, uint32_t flags) {
   model->options.device = TCRT_DEVICE_CPU;
   status = choose_part(model, flags);
   if (status == TCRT_OK && has_code(model, TCRT_DEVICE_CPU)) {
-    if (was_there)
-      tcrt_model_log(model, TCRT_LOG_WARNING, "%s; code for CPUs runs instead", tcrt_last_error());
+    if (was_there) {
+      /* It is an error where nothing else runs. */
+      const char *said = tcrt_last_error(), *why = strstr(said, ": error: ");
+      tcrt_model_log(model, TCRT_LOG_WARNING, "%s: warning: %s; code for CPUs runs instead", model->name,
+                     why ? why + strlen(": error: ") : said);
+    }
   } else {
     /* Contexts say what the GPU lacks. */
     model->container = part;

@@ -437,6 +437,32 @@ private:
   nlohmann::ordered_json json; ///< of --json
 };
 
+/// Whether --device cuda,cpu would run it: the GPU cannot be used, and there is code for CPUs.
+bool canRunOnCpu(const Options &options) {
+  tcrt_model_options_t opening = {};
+  opening.size = sizeof opening;
+  opening.device = TCRT_DEVICE_CUDA;
+  opening.device_index = options.deviceIndex;
+  opening.cpu_instead = 1;
+  tcrt_model_t *model;
+  if (tcrt_model_open_file(options.artifact.c_str(), &opening, &model))
+    return false;
+  tcrt_variant_info_t variant;
+  const bool onCpu = tcrt_model_variant(model, 0, &variant) == TCRT_OK && variant.device == TCRT_DEVICE_CPU;
+  tcrt_model_close(model);
+  return onCpu;
+}
+
+int runModel(const Options &options) {
+  try {
+    return Runner(options).run();
+  } catch (Failure &failure) {
+    if (failure.code == TCRT_ERROR_MACHINE && options.isCuda && !options.isCpuAllowed && canRunOnCpu(options))
+      failure.message += "; --device cuda,cpu takes its code for CPUs then";
+    throw;
+  }
+}
+
 int runTool(int argc, char **argv) {
   Options options = parseOptions(argc, argv);
   if (options.help) {
@@ -458,7 +484,7 @@ int runTool(int argc, char **argv) {
     refuseTuneFile(options.artifact);
   if (!options.isDeviceGiven)
     options.isCuda = isOnlyFor(options.artifact, TCRT_DEVICE_CUDA);
-  return Runner(options).run();
+  return runModel(options);
 }
 
 } // namespace
