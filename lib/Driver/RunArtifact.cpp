@@ -21,9 +21,9 @@ using namespace tc::driver;
 namespace {
 
 llvm::Error makeError(tcrt_status_t status) {
-  return llvm::createStringError(std::make_error_code(status == TCRT_ERROR_MACHINE ? std::errc::no_such_device
-                                                                                   : std::errc::invalid_argument),
-                                 llvm::Twine(tcrt_last_error()));
+  return llvm::createStringError(
+      std::make_error_code(status == TCRT_ERROR_MACHINE ? std::errc::no_such_device : std::errc::invalid_argument),
+      llvm::Twine(tcrt_last_error()));
 }
 
 /// Bytes that `count` elements take in the runtime, where elements of 2 and 4 bits are packed.

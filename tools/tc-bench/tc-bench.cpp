@@ -325,7 +325,7 @@ int main(int argc, char **argv) {
   app.add_flag("--static", options.isStatic, "compile for the sizes of --dim, so that operations and bytes are known")
       ->group(group);
   add(group, "--inputs", options.inputs, "FILE.npz", "the inputs; default: random ones");
-  add(group, "--seed", options.seed, "N", "of the random inputs (default 0)");
+  app.setWholeNumber(add(group, "--seed", options.seed, "N", "of the random inputs (default 0)"), 0, UINT64_MAX);
 
   group = "Engines";
   CLI::Option *option = add(group, "--peers", options.peers, "NAME,...", "");
@@ -342,24 +342,23 @@ int main(int argc, char **argv) {
   std::vector<std::string> modes = modeNames();
   modes.push_back("none");
   app.setChoices(option, "other modes of tc-compile, in turns (with --economics the first two): ", modes);
-  add(group, "--mode-seconds", options.modeSeconds, "SECONDS", "that compiling in such a mode may take (default 300)")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+  option = add(group, "--mode-seconds", options.modeSeconds, "SECONDS",
+               "that compiling in such a mode may take (default 300)");
+  app.setNumber(option, /*isPositive=*/true);
   add(group, "--python", options.python, "PROGRAM", "runs the peers (default python3)");
   add(group, "--cpu", options.cpu, "CPU", "tc-compile's --cpu (default native)");
   add(group, "--function", options.function, "NAME", "of the artifact (default: its first one)");
 
   group = "Measuring";
-  add(group, "--threads", options.threads, "N", "default: one per usable core")
-      ->check(CLI::Range(1, 1024).description(""));
-  add(group, "--seconds", options.seconds, "SECONDS", "timing per engine, model and size (default 2)")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
-  add(group, "--max-rel", options.maxRel, "R", "largest error relative to a peer that is no failure");
+  app.setWholeNumber(add(group, "--threads", options.threads, "N", "default: one per usable core"), 1, 1024);
+  app.setNumber(add(group, "--seconds", options.seconds, "SECONDS", "timing per engine, model and size (default 2)"));
+  app.setNumber(add(group, "--max-rel", options.maxRel, "R", "largest error relative to a peer that is no failure"));
 
   app.add_flag("--economics", options.isEconomics,
                "whether compiling pays: costs before and of a run, break-even, memory, fusion, and what to do")
       ->group(group);
-  add(group, "--runs-per-day", options.runsPerDay, "N", "for --economics (default 100000)")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+  option = add(group, "--runs-per-day", options.runsPerDay, "N", "for --economics (default 100000)");
+  app.setNumber(option, /*isPositive=*/true);
 
   group = "Output";
   add(group, "--json", options.json, "FILE", "write all numbers (-: to standard output)");

@@ -77,8 +77,9 @@ SessionOptions makeOptions(const Request &request, const std::string &path) {
   for (const std::string &text : request.dims) {
     const size_t at = text.rfind('=');
     char *end = nullptr;
+    errno = 0;
     const long long size = at == std::string::npos ? -1 : std::strtoll(text.c_str() + at + 1, &end, 10);
-    if (at == std::string::npos || at == 0 || size < 0 || *end)
+    if (at == std::string::npos || at == 0 || size < 0 || *end || errno)
       throw Failure{kWrongUse, "tc-compare: error: --dim takes NAME=SIZE, not \"" + text + "\""};
     options.dims.emplace_back(text.substr(0, at), size);
   }
@@ -209,22 +210,23 @@ int runTool(int argc, char **argv) {
                  "arrays named after the model's inputs (default: those of the other's dump)")
       ->type_name("FILE.npz")
       ->group(ofArtifacts);
-  app.add_option("--seed", request.seed, "of random inputs, where none are given (default: 0)")
-      ->type_name("N")
-      ->group(ofArtifacts);
+  CLI::Option *option = app.add_option("--seed", request.seed, "of random inputs, where none are given (default: 0)");
+  option->type_name("N")->group(ofArtifacts);
+  app.setWholeNumber(option, 0, UINT64_MAX);
   app.add_option("--dim", request.dims, "size of a symbolic dim of random inputs; can be repeated")
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false)
       ->group(ofArtifacts);
-  app.add_option("--threads", request.threads, "of each run (default: one per usable core)")
-      ->type_name("N")
-      ->group(ofArtifacts);
+  option = app.add_option("--threads", request.threads, "of each run (default: one per usable core)");
+  option->type_name("N")->group(ofArtifacts);
+  app.setWholeNumber(option, 1, 1024);
   const char *differences = "Differences";
-  app.add_option("--max-rel", request.maxRel, "allowed is max|a-b| <= R*max|b| per value (default 1e-5)")
-      ->type_name("R")
-      ->group(differences);
-  app.add_option("--rtol", request.rtol, "instead: |a-b| <= A+R*|b| per element")->type_name("R")->group(differences);
-  app.add_option("--atol", request.atol, "the A of that")->type_name("A")->group(differences);
+  option = app.add_option("--max-rel", request.maxRel, "allowed is max|a-b| <= R*max|b| per value (default 1e-5)");
+  app.setNumber(option->type_name("R")->group(differences));
+  option = app.add_option("--rtol", request.rtol, "instead: |a-b| <= A+R*|b| per element");
+  app.setNumber(option->type_name("R")->group(differences));
+  option = app.add_option("--atol", request.atol, "the A of that");
+  app.setNumber(option->type_name("A")->group(differences));
   app.add_flag("--all", request.all, "tell each value that differs, not the first ten")->group(differences);
   app.add_flag("--json", request.asJson, "all of it as JSON")->group(differences);
   app.addCommonOptions();

@@ -171,10 +171,10 @@ int main(int argc, char **argv) {
       ->group(numbers);
   option = app.add_option("--quantize-exclude", request.quantizeExclude, "nodes that stay in f32, by name or pattern");
   list(option->type_name("NODE")->group(numbers));
-  app.add_option("--quantize-budget", request.quantizeBudget,
-                 "error of outputs, relative to their largest value, that nodes stay in f32 for: 0.02")
-      ->type_name("ERROR")
-      ->group(numbers);
+  option = app.add_option("--quantize-budget", request.quantizeBudget,
+                          "error of outputs, relative to their largest value, that nodes stay in f32 for: 0.02");
+  option->type_name("ERROR")->group(numbers);
+  app.setNumber(option);
   option = app.add_option("--quantized-model", request.quantizedModel, "write the quantised model as QDQ ONNX, too");
   option->type_name("OUT.onnx")->group(numbers);
   app.setExtensions(option, {"onnx"});
@@ -212,10 +212,13 @@ int main(int argc, char **argv) {
                  "use the records of this machine, by its name in the file (default: of this one)")
       ->type_name("NAME")
       ->group("Speed");
-  app.add_option("--tuning-threads", request.tuningThreads, "threads that a run will use (default: all cores)")
-      ->type_name("N")
-      ->group("Speed");
-  app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)")->type_name("N")->group("Speed");
+  option =
+      app.add_option("--tuning-threads", request.tuningThreads, "threads that a run will use (default: all cores)");
+  option->type_name("N")->group("Speed");
+  app.setWholeNumber(option);
+  option = app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)");
+  option->type_name("N")->group("Speed");
+  app.setWholeNumber(option);
   option = app.add_option("--static-input", request.staticInputs,
                           "inputs that seldom change, as weights do, by name or pattern: what depends on them alone is "
                           "computed by function NAME.prepare, to be run before NAME and after each change");
@@ -252,11 +255,11 @@ int main(int argc, char **argv) {
       ->group(caching);
 
   const char *inside = "Looking inside";
-  app.add_option("--stop-after", request.stopAfter,
-                 "compile the first N nodes only; what the next ones would read is output, by the names of the nodes "
-                 "(0: all)")
-      ->type_name("N")
-      ->group(inside);
+  option = app.add_option("--stop-after", request.stopAfter,
+                          "compile the first N nodes only; what the next ones would read is output, by the names of "
+                          "the nodes (0: all)");
+  option->type_name("N")->group(inside);
+  app.setWholeNumber(option);
   option = app.add_option("--disable", request.disabled,
                           "nodes that are not fused and run by plain loops, as --target reference runs all, by name or "
                           "pattern: /layer3/*");

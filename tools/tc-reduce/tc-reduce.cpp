@@ -353,19 +353,23 @@ int main(int argc, char **argv) {
   app.setChoices(option, "what fails up to a phase: ",
                  {"prim", "fuse", "schedule", "kernel", "host", "object", "artifact (default)"});
   app.add_flag("--verify", request.verify, "what tc-compile --verify finds, too: a result that is wrong")->group(judge);
-  app.add_option("--code", request.code, "that exit code; others are an error")->type_name("N")->group(judge);
+  option = app.add_option("--code", request.code, "that exit code; others are an error");
+  app.setWholeNumber(option->type_name("N")->group(judge), 0, 255);
   app.add_option("--message", request.message, "an error with this text in it")->type_name("TEXT")->group(judge);
   app.add_option("--command", request.command,
                  "what a command says, by exit code 0; {} is the model as .mlir, {onnx} as ONNX")
       ->type_name("COMMAND")
       ->group(judge);
 
-  app.add_option("--jobs", request.jobs, "models judged at once (default: all cores)")->type_name("N")->group("Limits");
-  app.add_option("--seconds", request.seconds, "of one model (default: 60)")->type_name("N")->group("Limits");
+  option = app.add_option("--jobs", request.jobs, "models judged at once (default: all cores)");
+  app.setWholeNumber(option->type_name("N")->group("Limits"));
+  option = app.add_option("--seconds", request.seconds, "of one model (default: 60)");
+  app.setWholeNumber(option->type_name("N")->group("Limits"));
   app.add_option("--memory", request.memory, "of one model: 500M, 8G (default: 8G)")
       ->type_name("SIZE")
       ->group("Limits");
-  app.add_option("--tries", request.tries, "models judged in all (default: 10000)")->type_name("N")->group("Limits");
+  option = app.add_option("--tries", request.tries, "models judged in all (default: 10000)");
+  app.setWholeNumber(option->type_name("N")->group("Limits"), 0, UINT64_MAX);
   app.addCommonOptions();
   app.footer(examplesAndCodes);
   try {

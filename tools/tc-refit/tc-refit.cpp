@@ -64,7 +64,8 @@ int main(int argc, char **argv) {
   option->required()->type_name("");
   app.setExtensions(option, {"onnx", "pt2", "pt"});
   app.add_option("-o,--output", output, "the artifact to write, which may be ARTIFACT")->type_name("OUT")->required();
-  app.add_option("--jobs", jobs, "threads that arrange weights (default: all cores)")->type_name("N");
+  option = app.add_option("--jobs", jobs, "threads that arrange weights (default: all cores)");
+  app.setWholeNumber(option->type_name("N"));
   app.add_flag("--verify", verifies, "compare what is written with the model in float64, on this machine");
   app.add_flag("-q,--quiet", isQuiet, "print no summary");
   app.add_flag("-v,--verbose", isVerbose, "print the time of each phase");

@@ -14,6 +14,10 @@
 #include "tc/Support/ToolVersion.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,9 +32,18 @@ inline std::string describeParseError(const CLI::App &app, const CLI::ParseError
     return "no " + positional + " is given";
   if (dynamic_cast<const CLI::FileError *>(&error))
     return "the file of --config cannot be read: " + app.get_config_ptr()->as<std::string>();
+  const std::string what = error.what();
+  const size_t colon = what.find(": "), equals = what.find(" = ");
+  // CommandLine's own checks, and what CLI11 finds by itself: "--jobs: takes ...", "--verify = maybe".
+  if (dynamic_cast<const CLI::ValidationError *>(&error) && what.compare(colon + 2, 6, "takes ") == 0)
+    return what.substr(0, colon) + what.substr(colon + 1);
+  if (dynamic_cast<const CLI::ConversionError *>(&error) && colon < equals && equals != std::string::npos)
+    return what.substr(colon + 2, equals - colon - 2) + " does not take \"" + what.substr(equals + 3) + "\"";
+  if (dynamic_cast<const CLI::ArgumentMismatch *>(&error) && what.find(" missing") != std::string::npos)
+    return what.substr(0, colon) + " needs a value";
   const std::vector<std::string> extras = app.remaining();
   if (!dynamic_cast<const CLI::ExtrasError *>(&error) || extras.empty())
-    return error.what();
+    return what;
   if (extras.front().compare(0, 1, "-") != 0)
     return "only one " + positional + " can be given, and \"" + extras.front() + "\" is another";
   std::vector<std::string> names;
@@ -59,6 +72,31 @@ public:
   /// The extensions of the files that an option takes, where its value's name does not say so.
   void setExtensions(CLI::Option *option, const std::vector<std::string> &extensions) {
     values_[option].extensions = extensions;
+  }
+  /// Lets an option take whole numbers in a range.
+  void setWholeNumber(CLI::Option *option, uint64_t least = 0, uint64_t most = UINT32_MAX) {
+    const std::string range =
+        (least ? "from " + std::to_string(least) + " to " : "up to ") + std::to_string(most) + ", not \"";
+    auto check = [=](const std::string &text) -> std::string {
+      errno = 0;
+      const uint64_t value = std::strtoull(text.c_str(), nullptr, 10);
+      const bool isNumber = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos && errno == 0;
+      return isNumber && value >= least && value <= most ? "" : "takes a whole number " + range + text + "\"";
+    };
+    option->check(CLI::Validator(check, ""));
+  }
+  /// The same for numbers that are not negative, or not 0 either.
+  void setNumber(CLI::Option *option, bool isPositive = false) {
+    auto check = [=](const std::string &text) -> std::string {
+      char *end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      const bool isNumber = !text.empty() && !*end && std::isfinite(value);
+      return isNumber && (isPositive ? value > 0 : value >= 0)
+                 ? ""
+                 : std::string("takes a number ") + (isPositive ? "above 0" : "that is not negative") + ", not \"" +
+                       text + "\"";
+    };
+    option->check(CLI::Validator(check, ""));
   }
   /// What a flag can be given behind '='.
   void setOptionalValue(CLI::Option *flag, const std::string &value, const std::vector<std::string> &choices = {}) {

@@ -592,8 +592,8 @@ llvm::Error Importer::addInputs(const Function &forward) {
     all += " " + text;
   return error(Twine(missing.size() > 1 ? "inputs" : "an input") +
                " without sizes and element types, which a scripted "
-               "model does not hold; say what the model is to take, for instance:" +
-               all);
+               "model does not hold; say to tc-compile what the model is to take, for instance:" +
+               all + ", and give the artifact to tc-inspect and tc-bench");
 }
 
 //===--- outputs --------------------------------------------------------------------------------------------------===//
