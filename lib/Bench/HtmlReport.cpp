@@ -119,11 +119,6 @@ public:
     return svg + labels + "</svg>\n";
   }
 
-  /// Whether the kernel's algorithm computes with fewer operations than its cost counts, which is the model's.
-  static bool hasFewerOperations(const KernelResult &kernel) {
-    return kernel.strategy.find("winograd") != std::string::npos;
-  }
-
   static bool isDrawn(const KernelResult &kernel) { return kernel.flops && kernel.bytes && kernel.us > 0; }
 
 private:
@@ -199,7 +194,7 @@ private:
                         format(": %.2f us, %.1f GFLOP/s, %.1f GB/s, %.0f %% of the roofline", kernel.us,
                                kernel.gflops(), kernel.gbs(), report.percentOfRoofline(kernel));
     svg += format("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>",
-                  hasFewerOperations(kernel) ? "kernel fewer" : "kernel", x(intensity), y(kernel.gflops()), radius) +
+                  kernel.hasFewerOperations() ? "kernel fewer" : "kernel", x(intensity), y(kernel.gflops()), radius) +
            title + "</title></circle>";
     if (radius >= 8)
       svg += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%zu</text>", x(intensity),
@@ -291,7 +286,7 @@ std::string plotNotes(const Report &report, const ModelResult &model) {
   std::string html;
   size_t hidden = 0, fewer = 0, above = 0;
   for (const KernelResult &kernel : model.kernels) {
-    const bool isFewer = Plot::hasFewerOperations(kernel);
+    const bool isFewer = kernel.hasFewerOperations();
     hidden += Plot::isDrawn(kernel) ? 0 : 1;
     fewer += Plot::isDrawn(kernel) && isFewer ? 1 : 0;
     above += Plot::isDrawn(kernel) && !isFewer && kernel.gflops() > report.roofline().peakGflops ? 1 : 0;

@@ -226,6 +226,26 @@ std::string tc::bench::rooflineText(const Roofline &roofline) {
   return text;
 }
 
+/// What can be the reason where a kernel is faster than its roof; empty where none is.
+static std::string whyAboveRoof(const Report &report, const ModelResult &model) {
+  // Less than the noise of the roofline's own measurement needs no word.
+  constexpr double kNotable = 105;
+  bool isFewer = false, isCached = false, isOther = false;
+  for (const KernelResult &kernel : model.kernels) {
+    if (report.percentOfRoofline(kernel) <= kNotable)
+      continue;
+    const bool ofMemory = report.roofline().isMemoryBound(kernel.flops, kernel.bytes);
+    (kernel.hasFewerOperations() ? isFewer : ofMemory ? isCached : isOther) = true;
+  }
+  std::string why;
+  auto add = [&](bool is, const char *what) { why += is ? (why.empty() ? "" : "; ") + std::string(what) : ""; };
+  add(isFewer, "fewer operations than the convolution's definition has, by Winograd's algorithm");
+  add(isCached, "bytes that a smaller cache still held");
+  add(isOther, "products of narrower numbers than f32, whose peak is measured");
+  add(isCached || isOther, "or the machine was busy while its roof was measured");
+  return why.empty() ? "" : "  more than 100 % of roof: " + why + "\n";
+}
+
 std::string tc::bench::modelText(const Report &report, const ModelResult &model) {
   std::string text;
   append(text, "%s: %s; %u thread%s, variant %s", model.model.c_str(), model.inputs.c_str(), model.threads,
@@ -270,14 +290,7 @@ std::string tc::bench::modelText(const Report &report, const ModelResult &model)
   if (shown < model.kernels.size())
     append(text, "  ... %zu more kernels, in --json and --html\n", model.kernels.size() - shown);
   append(text, "  %10.2f us in kernels of %.2f us per run\n", total, model.engines.front().times.medianUs);
-  // Less than the noise of the roofline's own measurement needs no word.
-  constexpr double kNotable = 105;
-  if (std::any_of(model.kernels.begin(), model.kernels.end(),
-                  [&](const KernelResult &kernel) { return report.percentOfRoofline(kernel) > kNotable; }))
-    text +=
-        "  more than 100 % of roof: fewer operations than the convolution's definition has, by Winograd's algorithm, "
-        "or bytes that a smaller cache still held\n";
-  return text;
+  return text + whyAboveRoof(report, model);
 }
 
 std::string tc::bench::sizesText(const std::vector<ModelResult> &results, const std::vector<std::string> &dims) {

@@ -9,6 +9,7 @@
 #include "DebugFolder.h"
 #include "tc/Support/ToolFiles.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace tc;
@@ -55,7 +56,9 @@ std::string tc::driver::findReplacedFile(const CompileRequest &request, const st
   outputs.push_back({"--chosen-precision", request.chosenPrecision});
   outputs.push_back({"--quantized-model", request.quantizedModel});
   outputs.push_back({"--tuning-candidates", request.tuningCandidates});
-  outputs.push_back({"--tuning-db", request.tuningDb, database});
+  // One that is there is extended, and refused where it is something else.
+  if (StringRef(request.mode).starts_with("max-autotune") && !llvm::sys::fs::exists(request.tuningDb))
+    outputs.push_back({"--tuning-db", request.tuningDb});
   // The folder takes files away, too, that an earlier compile left.
   if (!request.debugDir.empty())
     for (const std::string &name : namesOf({inputs, outputs}))

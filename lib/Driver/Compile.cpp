@@ -605,7 +605,8 @@ int Compiler::compile() {
       AffineExpr arena = host::getArenaBytes(function);
       if (!arena)
         continue;
-      errors << "arena      " << arena << " bytes";
+      errors << "arena      " << prim::formatSize(arena, function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr))
+             << " bytes";
       if (auto weights = function->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
         errors << ", weights " << weights.getInt() << " bytes";
       errors << (functions.size() > 1 ? " (" + function.getSymName() + ")" : "")

@@ -44,6 +44,8 @@ static std::string describeType(Type type, ArrayAttr dims) {
     return "optional of " + describeType(optional.getElementType(), dims);
   if (auto map = dyn_cast<base::MapType>(type))
     return "map of " + getDtypeName(map.getKeyType()) + " to " + describeType(map.getValueType(), dims);
+  if (isa<base::UnknownType>(type))
+    return "known when it is compiled";
   auto tensor = dyn_cast<TensorType>(type);
   if (!tensor)
     return getDtypeName(type);
@@ -148,7 +150,8 @@ llvm::Expected<Object> driver::summarizeModel(StringRef path) {
     Object opsets;
     for (NamedAttribute entry : function.getOpsets())
       opsets[fixUTF8(entry.getName().strref())] = cast<IntegerAttr>(entry.getValue()).getInt();
-    model["opsets"] = std::move(opsets);
+    if (!isScript) // which has none of its own
+      model["opsets"] = std::move(opsets);
     auto addSymbols = [&](ArrayAttr dims) {
       if (dims)
         for (auto name : dims.getAsRange<StringAttr>())

@@ -118,7 +118,7 @@ class TrainingArtifact(Artifact):
         count = len(self.learning_rates)
         values = np.array([rates] * count if isinstance(rates, (int, float)) else list(rates), np.float64)
         if values.shape != (count,):
-            raise RefusedError(f"{self.path}: there are {count} groups of parameters, but {len(values)} learning rates were given")
+            raise RefusedError(f"{self.path}: it takes a learning rate for each group of parameters, {count} in all, but {len(values)} {'was' if len(values) == 1 else 'were'} given")
         self.load_state_dict({_RATES: values}, strict=False)
 
     def reset(self) -> None:

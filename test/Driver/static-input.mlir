@@ -4,7 +4,7 @@
 // RUN: tc-compile %s -o each.bin -q && tc-compile %s -o m.bin --static-input 'w*' --verify 2>&1 | FileCheck %s --check-prefix=VERIFIED
 // VERIFIED: verified
 // RUN: tc-inspect m.bin | FileCheck %s --check-prefix=INSPECT
-// INSPECT: function main: 1 launches
+// INSPECT: function main: 1 launch{{$}}
 // INSPECT: static inputs alone was not computed; run the function "main.prepare" before
 // INSPECT: function main.prepare: 2 launches
 // INSPECT: main.static0 {{ *}}f32 (

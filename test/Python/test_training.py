@@ -114,7 +114,7 @@ def test_learning_rates(kind):
     artifact.learning_rates = 0
     artifact.step(x, target)
     np.testing.assert_array_equal(artifact.state_dict()["0.weight"], states["0.weight"])
-    with pytest.raises(tc.RefusedError, match=f"there are {len(given)} groups of parameters, but 3 learning rates were given"):
+    with pytest.raises(tc.RefusedError, match=f"a learning rate for each group of parameters, {len(given)} in all, but 3 were given"):
         artifact.learning_rates = [1.0, 2.0, 3.0]
     artifact.reset()
     assert artifact.learning_rates == given

@@ -320,8 +320,8 @@ void printRow(const std::string &name, const std::string &what) {
 /// Inputs, outputs, sizes, guards and memory; with the name before them where there are several functions.
 void printFunction(const Json &function, bool isNamed) {
   if (isNamed)
-    std::printf("function %s: %" PRIu64 " launches\n", function["name"].get<std::string>().c_str(),
-                function["kernel_count"].get<uint64_t>());
+    std::printf("function %s: %" PRIu64 " %s\n", function["name"].get<std::string>().c_str(),
+                function["kernel_count"].get<uint64_t>(), function["kernel_count"] == 1 ? "launch" : "launches");
   for (const char *what : {"inputs", "outputs"}) {
     std::printf("%s\n", what);
     for (const Json &value : function[what])

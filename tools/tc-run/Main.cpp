@@ -31,6 +31,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <sys/stat.h>
 
 using namespace tc::run;
@@ -106,6 +107,19 @@ private:
 
   // ---- outputs ----
 
+  /// The first names of a file.
+  static std::string list(const std::set<std::string> &names) {
+    constexpr size_t kMost = 8;
+    std::string text;
+    size_t count = 0;
+    for (const std::string &name : names) {
+      if (count == kMost)
+        return text + " and " + std::to_string(names.size() - kMost) + " more";
+      text += (count++ ? ", \"" : "\"") + name + "\"";
+    }
+    return names.empty() ? "none" : text;
+  }
+
   int compareOutputs() {
     const NamedTensors outputs = session.tensorOutputs("--expect");
     // Other arrays of the file are none of ours.
@@ -114,8 +128,11 @@ private:
       indexOf.emplace(outputs[i].first, i);
     for (size_t i = 0; i < outputs.size(); ++i)
       indexOf.emplace("output_" + std::to_string(i), i);
-    const NamedTensors expected =
-        readNpz(options.expect, [&](const std::string &name) { return indexOf.count(name) != 0; });
+    std::set<std::string> names;
+    const NamedTensors expected = readNpz(options.expect, [&](const std::string &name) {
+      names.insert(name);
+      return indexOf.count(name) != 0;
+    });
     // An output's own name counts before its number.
     std::vector<const Tensor *> matches(outputs.size());
     for (const auto &[name, tensor] : expected)
@@ -134,9 +151,8 @@ private:
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Tensor *match = matches[i];
       if (!match)
-        throw Failure{1, options.expect + ": error: there is no array for output \"" + outputs[i].first + "\" (" +
-                             std::to_string(expected.size()) + " for " + std::to_string(outputs.size()) +
-                             " outputs); name it so or output_" + std::to_string(i) +
+        throw Failure{1, options.expect + ": error: there is no array for output \"" + outputs[i].first +
+                             "\", and the file has " + list(names) + "; name it so or output_" + std::to_string(i) +
                              ", and what a model writes of an input NAME.updated"};
       Comparison result = compare(outputs[i].second, *match, tolerance);
       std::string line = "output \"" + outputs[i].first + "\": " + result.message;

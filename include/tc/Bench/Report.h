@@ -88,6 +88,8 @@ struct KernelResult {
   /// 1e9 per second; 0 where not known.
   double gflops() const { return us > 0 ? double(flops) * calls / us / 1000 : 0; }
   double gbs() const { return us > 0 ? double(bytes) * calls / us / 1000 : 0; }
+  /// Whether its algorithm computes with fewer operations than its cost counts, which is the model's.
+  bool hasFewerOperations() const { return strategy.find("winograd") != std::string::npos; }
 };
 
 struct ModelResult {

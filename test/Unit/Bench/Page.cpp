@@ -116,6 +116,24 @@ TEST_CASE("the page says where and when it was made, and what an effective rate 
     CHECK(html.find(text) != std::string::npos);
 }
 
+TEST_CASE("why a kernel is above its roof, by what it is", "[bench]") {
+  auto textOf = [](const char *strategy, double us, uint64_t flops, uint64_t bytes) {
+    Report report = makeReport(300, 200, {makeKernel(0, us, flops, bytes)});
+    report.models[0].kernels[0].strategy = strategy;
+    return modelText(report, report.models[0]);
+  };
+  const char *head = "more than 100 % of roof: ";
+  CHECK(textOf("cpu.contract", 10, 900000, 9000).find(head) == std::string::npos);
+  const std::string fewer = textOf("cpu.winograd", 1, 900000, 900), products = textOf("cpu.contract", 1, 900000, 900),
+                    cached = textOf("cpu.loops", 1, 900, 900000);
+  CHECK(fewer.find(std::string(head) + "fewer operations than the convolution's definition has, by Winograd's "
+                                       "algorithm\n") != std::string::npos);
+  CHECK(products.find(std::string(head) + "products of narrower numbers than f32, whose peak is measured; or the "
+                                          "machine was busy while its roof was measured\n") != std::string::npos);
+  CHECK(cached.find(std::string(head) + "bytes that a smaller cache still held; or the machine was busy") !=
+        std::string::npos);
+}
+
 TEST_CASE("the kernels' graph has every kernel once, below what it reads, and no two in one place", "[bench]") {
   // 0 -> 1, 2 -> 3 (which skips rows from 0, too), 7 did not run; a row of forty.
   std::vector<KernelResult> kernels = {makeKernel(3, 40, 0, 0, {1, 2, 0, 7}), makeKernel(1, 30, 0, 0, {0}),
