@@ -613,8 +613,32 @@ Value gradientOfInput(PrimBuilder &b, ConvOp op, Value g) {
   return b.reshape(x, input);
 }
 
-/// What reaches a filter is the product of the windows' elements with g, over all windows.
-Value gradientOfFilter(PrimBuilder &b, ConvOp op, Value g) {
+/// The input convolved with g, whose pixels are steps apart, as images and channels change places: an element of the
+/// filter sums up what its input elements brought, over all images.
+///
+///   input [N, S.., C] -> [C, S.., N],  g [N, T.., O] -> [T.., N, O]  ->  [C, K.., O]
+///
+/// Nothing is copied out of windows then, which overlap. All sizes are constants, and there is one group.
+Value convolveForFilter(PrimBuilder &b, ConvOp op, Value g) {
+  const Sizes input = getSizes(op.getInput()), filter = getSizes(op.getFilter()), out = getSizes(g);
+  const int64_t n = int64_t(filter.size()) - 2;
+  SmallVector<int64_t> padHigh, channelsFirst{n + 1}, imagesLast;
+  for (int64_t i = 0; i < n; ++i) {
+    channelsFirst.push_back(i + 1);
+    imagesLast.push_back(i + 1);
+    padHigh.push_back(op.getStrides()[i] * (*getConstantSize(out[i + 1]) - 1) +
+                      op.getDilations()[i] * (*getConstantSize(filter[i]) - 1) + 1 - *getConstantSize(input[i + 1]) -
+                      op.getPadLow()[i]);
+  }
+  channelsFirst.push_back(0);
+  imagesLast.append({0, n + 1});
+  Value gradient = ConvOp::create(b, b.transpose(op.getInput(), channelsFirst), b.transpose(g, imagesLast),
+                                  op.getDilations(), op.getStrides(), op.getPadLow(), padHigh, /*groups=*/1);
+  return b.transpose(gradient, imagesLast);
+}
+
+/// The product of the windows' elements with g, over all windows.
+Value multiplyForFilter(PrimBuilder &b, ConvOp op, Value g) {
   Sizes filter = getSizes(op.getFilter()), out = getSizes(g);
   int64_t n = int64_t(filter.size()) - 2, groups = op.getGroups();
   SmallVector<int64_t> kernel, all{0}, ofG{0}, order;
@@ -636,6 +660,18 @@ Value gradientOfFilter(PrimBuilder &b, ConvOp op, Value g) {
                                        ArrayRef<int64_t>{n + 1}, all, ofG); // [G, K.., C / G, O / G]
   order.append({n + 1, 0, n + 2});
   return b.reshape(b.transpose(product, order), filter);
+}
+
+/// What reaches a filter.
+Value gradientOfFilter(PrimBuilder &b, ConvOp op, Value g) {
+  auto isConstant = [](AffineExpr size) { return getConstantSize(size).has_value(); };
+  // Windows of one pixel do not overlap; of few channels a group, GPUs have better products than convolutions.
+  const bool isPoint =
+      llvm::all_of(SizesRef(getSizes(op.getFilter())).drop_back(2), [](AffineExpr size) { return size == 1; });
+  return op.getGroups() == 1 && !isPoint && llvm::all_of(getSizes(op.getInput()), isConstant) &&
+                 llvm::all_of(getSizes(g), isConstant)
+             ? convolveForFilter(b, op, g)
+             : multiplyForFilter(b, op, g);
 }
 
 void Rules::addWindows() {
