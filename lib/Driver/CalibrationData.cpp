@@ -43,7 +43,7 @@ int64_t cut(const Dims &dims, const Dims &input, Dims &ofRun) {
   if (dims.size() != input.size() || !fits(dims, input, 1))
     return 0;
   if (input.empty() || input[0] < 0)
-    return 1;
+    return input.empty() || dims[0] > 0 ? 1 : 0;
   ofRun[0] = input[0];
   return input[0] > 0 && dims[0] % input[0] == 0 ? dims[0] / input[0] : 0;
 }
@@ -118,6 +118,11 @@ std::string read(const std::string &path, const std::vector<CalibrationInput> &i
       if (!own.tensor)
         continue;
       array.dims = own.ofRun;
+      // Of no bytes, the tensor itself, as null would say that there is no array.
+      if (own.tensor->data.empty()) {
+        array.bytes = std::shared_ptr<const char>(own.tensor, reinterpret_cast<const char *>(own.tensor.get()));
+        continue;
+      }
       const size_t bytes = own.tensor->data.size() / own.count;
       const char *begin = reinterpret_cast<const char *>(own.tensor->data.data()) + (own.count == 1 ? 0 : k * bytes);
       array.bytes = std::shared_ptr<const char>(own.tensor, begin);

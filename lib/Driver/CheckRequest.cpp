@@ -12,6 +12,7 @@
 #include "Ranges.h"
 #include "tc/Dialect/Prim/Transforms/PrecisionSwitch.h"
 #include "tc/Support/Logging.h"
+#include "tc/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -60,7 +61,12 @@ int Compiler::checkMachines(MLIRContext *context) {
     llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(context, name);
     if (!gpu)
       return wrong("--gpu " + llvm::toString(gpu.takeError()));
-    gpus.push_back(*gpu);
+    if (target::TargetBackend *backend = target::lookupBackend(machine::DeviceKind::Cuda))
+      if (llvm::Error unknown = backend->checkMachine(*gpu))
+        return wrong("--gpu " + llvm::toString(std::move(unknown)) +
+                     "; give an older chip, of which the driver compiles PTX for newer ones");
+    if (!llvm::is_contained(gpus, *gpu))
+      gpus.push_back(*gpu);
   }
   if (gpus.empty())
     gpus = machine::getDefaultGpus(context);

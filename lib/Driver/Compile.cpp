@@ -276,6 +276,10 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
     last = Phase::Schedule;
   if (int code = checkStart(from, last))
     return code;
+  if (from == Phase::Schedule && last > from && !codegen::knowsSchedules(targets.front(), module))
+    return fail(kWrongUse, request.model + ": error: the module has schedules of another target than " +
+                               machine::stringifyTargetKind(targets.front()) +
+                               "; give the --target that it was made for, and its --gpu or --cpu");
   setTarget(targets.front());
   if (request.explain) {
     if (from == Phase::Import)

@@ -150,7 +150,20 @@ void DebugFolder::printPhases(raw_ostream &html) const {
   for (const Entry &entry : entries)
     if (entry.phase <= Phase::Schedule)
       shown = &entry;
-  html << "</table>\n<p>Each module can be compiled on: <code>tc-compile " << escaped(shown->file)
+  std::string machines;
+  auto add = [&](StringRef option, ArrayRef<std::string> values) {
+    for (const std::string &value : values)
+      machines += (" " + option + " " + value).str();
+  };
+  const StringRef target = shown->target; // empty: of all
+  const bool isCuda = target == machine::stringifyTargetKind(machine::TargetKind::Cuda);
+  add("--target",
+      target.empty() || request.targets.empty() ? request.targets : std::vector<std::string>{shown->target});
+  if (target.empty() || isCuda)
+    add("--gpu", request.gpus);
+  if (!isCuda)
+    add("--cpu", request.cpus);
+  html << "</table>\n<p>Each module can be compiled on: <code>tc-compile " << escaped(shown->file + machines)
        << " -o model.bin</code>, or shown pass by pass with <code>tc-opt</code>.\n";
   if (weights.getSize())
     html << "The constants of all of them, each once, are " << linkTo(kWeights, kWeights) << " ("

@@ -9,12 +9,15 @@
 
 #include "tc/Dialect/Machine/IR/Machine.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace tc::codegen {
 
 /// Whether a code generator of `target` has code for this composite op of prim, with its element types and sizes.
 bool takesWhole(machine::TargetKind target, mlir::Operation *composite);
+/// Whether all schedules of the module's regions are of code generators of `target`.
+bool knowsSchedules(machine::TargetKind target, mlir::ModuleOp module);
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

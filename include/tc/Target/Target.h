@@ -72,6 +72,8 @@ public:
   virtual machine::DeviceKind getDevice() const = 0;
   /// What besides tc-compile itself decides the bytes: tools and files, so that another version is another text.
   virtual std::string describeTools() const { return ""; }
+  /// An error, a part of a sentence, where there is no code for `machine`.
+  virtual llvm::Error checkMachine(machine::MachineAttr machine) const { return llvm::Error::success(); }
   /// `variant` must stay until the compilation is destroyed.
   virtual llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                                     const ObjectOptions &options) = 0;

@@ -72,6 +72,17 @@ SmallVector<int64_t> symbolsOf(kernel::RegionOp region, ArrayRef<Launch> launche
   return symbols;
 }
 
+/// All schedules of a region, that for all else last.
+SmallVector<kernel::ScheduleAttr> schedulesOf(kernel::RegionOp region) {
+  SmallVector<kernel::ScheduleAttr> schedules;
+  if (ArrayAttr cases = region.getCasesAttr())
+    for (auto other : cases.getAsRange<kernel::CaseAttr>())
+      schedules.push_back(other.getSchedule());
+  if (region.getScheduleAttr())
+    schedules.push_back(region.getScheduleAttr());
+  return schedules;
+}
+
 struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
   using EmitKernelsPassBase::EmitKernelsPassBase;
 
@@ -152,17 +163,6 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
   }
 
   llvm::DenseMap<func::FuncOp, llvm::DenseSet<int64_t>> boundSymbols;
-
-  /// All schedules of a region, that for all else last.
-  static SmallVector<kernel::ScheduleAttr> schedulesOf(kernel::RegionOp region) {
-    SmallVector<kernel::ScheduleAttr> schedules;
-    if (ArrayAttr cases = region.getCasesAttr())
-      for (auto other : cases.getAsRange<kernel::CaseAttr>())
-        schedules.push_back(other.getSchedule());
-    if (region.getScheduleAttr())
-      schedules.push_back(region.getScheduleAttr());
-    return schedules;
-  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -501,4 +501,17 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
   }
 };
 } // namespace
+
+bool knowsSchedules(machine::TargetKind target, ModuleOp module) {
+  auto isKnown = [&](kernel::RegionOp region) {
+    return llvm::all_of(schedulesOf(region),
+                        [&](kernel::ScheduleAttr schedule) { return lookupGenerator(schedule, target); });
+  };
+  return !module
+              .walk([&](kernel::RegionOp region) {
+                return isKnown(region) ? WalkResult::advance() : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
 } // namespace tc::codegen

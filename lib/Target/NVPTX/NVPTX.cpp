@@ -17,9 +17,11 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -40,8 +42,33 @@ using namespace tc::target;
 namespace {
 
 /// The PTX version that has all instructions which kernels use: tensor maps are written with strides in bytes from
-/// CUDA 12.5 on. What drivers compile themselves stays old.
-StringRef ptxFeature(machine::GpuAttr gpu) { return gpu.hasMma(machine::MmaKind::WarpGroup) ? "+ptx85" : "+ptx80"; }
+/// CUDA 12.5 on. What drivers compile themselves stays old. LLVM knows the first version that has a newer chip.
+StringRef ptxFeature(machine::GpuAttr gpu) {
+  if (gpu.hasMma(machine::MmaKind::WarpGroup))
+    return "+ptx85";
+  constexpr unsigned kFirstNewer = 1000; // sm_100
+  return gpu.getArch() < kFirstNewer ? "+ptx80" : "";
+}
+
+const llvm::Triple &getTriple() {
+  static const llvm::Triple triple("nvptx64-nvidia-cuda");
+  return triple;
+}
+
+llvm::Expected<const llvm::Target *> lookupTarget() {
+  static const bool initialized = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)initialized;
+  std::string error;
+  if (const llvm::Target *target = llvm::TargetRegistry::lookupTarget(getTriple(), error))
+    return target;
+  return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
+}
 
 /// ptxas: $CUDA_PATH/bin, $CUDA_HOME/bin, $PATH, the toolkit's usual place, then where setup.sh has put one.
 llvm::ErrorOr<std::string> findPtxas() {
@@ -253,30 +280,20 @@ llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &opti
 }
 
 llvm::Error Compilation::compileKernels(ModuleOp chip) {
-  static const bool initialized = [] {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-    return true;
-  }();
-  (void)initialized;
   const machine::GpuAttr gpu = gpuOf(chip);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(chip, context, variant.getSymName());
   if (!llvmModule)
     return llvm::createStringError("the kernels of variant \"" + variant.getSymName() +
                                    "\" cannot be translated to LLVM IR");
-  llvm::Triple triple("nvptx64-nvidia-cuda");
-  std::string error;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  llvm::Expected<const llvm::Target *> target = lookupTarget();
   if (!target)
-    return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, gpu.getName(), ptxFeature(gpu), {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+    return target.takeError();
+  std::unique_ptr<llvm::TargetMachine> machine((*target)->createTargetMachine(
+      getTriple(), gpu.getName(), ptxFeature(gpu), {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate PTX");
-  llvmModule->setTargetTriple(triple);
+  llvmModule->setTargetTriple(getTriple());
   llvmModule->setDataLayout(machine->createDataLayout());
   if (llvm::Error failed = linkFunctions(*llvmModule))
     return failed;
@@ -323,6 +340,17 @@ public:
                               status.getLastModificationTime().time_since_epoch().count());
     }
     return text;
+  }
+  llvm::Error checkMachine(machine::MachineAttr machine) const override {
+    llvm::Expected<const llvm::Target *> target = lookupTarget();
+    if (!target)
+      return target.takeError();
+    const StringRef name = cast<machine::GpuAttr>(machine).getName();
+    // Of a chip that it does not know, a subtarget would print a warning.
+    std::unique_ptr<llvm::MCSubtargetInfo> known((*target)->createMCSubtargetInfo(getTriple(), "", ""));
+    if (known && known->isCPUStringValid(name))
+      return llvm::Error::success();
+    return llvm::createStringError(name + " is not known to LLVM " LLVM_VERSION_STRING "'s code generator");
   }
   llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                             const ObjectOptions &options) override {

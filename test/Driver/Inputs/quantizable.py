@@ -66,6 +66,7 @@ np.savez("double.npz", x=x.astype(np.float64))
 np.savez("other.npz", images=x)
 np.savez("shape.npz", x=x[:, :2])
 np.savez("none.npz", x=x[:0, None])
+np.savez("empty.npz", x=x[:0])
 x = x.copy()
 x[1, 0, 0, 3] = np.nan
 np.savez("nan.npz", x=x)
