@@ -551,6 +551,18 @@ static int has_code(const tcrt_model_t *model, uint32_t device) {
   return 0;
 }
 
+/* Artifacts inside have hashes of their own, which the one around them does not repeat. */
+static tcrt_status_t check_parts(const tcrt_model_t *model, uint32_t flags) {
+  const tcrt_container_t *c = &model->container;
+  tcrt_status_t status = TCRT_OK;
+  for (uint32_t i = 0; status == TCRT_OK && (flags & TCRT_PARSE_ALL_HASHES) && i < c->section_count; ++i) {
+    tcrt_container_t part = {0};
+    if (c->sections[i].kind == TCRT_SECTION_ARTIFACT)
+      status = tcrt_container_parse(c->data + c->sections[i].offset, c->sections[i].size, model->name, flags, &part);
+  }
+  return status;
+}
+
 /* Goes on with the artifact inside that is for the device which was asked for, if there is one. */
 static tcrt_status_t choose_part(tcrt_model_t *model, uint32_t flags) {
   const tcrt_container_t *c = &model->container;
@@ -609,6 +621,8 @@ static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size
   tcrt_status_t status = verify(model, data, size_bytes);
   if (status == TCRT_OK)
     status = tcrt_container_parse(data, size_bytes, model->name, flags, &model->container);
+  if (status == TCRT_OK)
+    status = check_parts(model, flags);
   if (status == TCRT_OK)
     status = choose_usable_part(model, flags);
   if (status == TCRT_OK)

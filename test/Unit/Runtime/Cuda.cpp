@@ -806,7 +806,35 @@ TEST_CASE("a GPU without code of its own takes PTX") {
   Model model(spec);
   fake::setVersion(61);
   CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_MACHINE);
-  CHECK(says("the artifact has no code for this GPU (Fake GPU, sm_61); compile the model with --gpu sm_61"));
+  CHECK(says("this GPU (Fake GPU, sm_61) is older than all that there is code for; run the artifact on one of sm_80 or "
+             "newer"));
+  // PTX of a later GPU, and a cubin of another.
+  spec.variants[0].ptx[0].arch = 900;
+  Model newer(spec);
+  fake::setVersion(75);
+  CHECK(tcrt_context_create(newer, &options, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("is older than all that there is code for"));
+  spec.variants[0].cubins.erase(spec.variants[0].cubins.begin());
+  Model exact(spec);
+  fake::setVersion(86);
+  CHECK(tcrt_context_create(exact, &options, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("the artifact has no code for this GPU (Fake GPU, sm_86); compile the model with --gpu sm_86"));
+}
+
+TEST_CASE("kernels that the driver does not find are missing only where it says so") {
+  tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+  tcrt_context_t *context;
+  for (auto [error, status, text] :
+       {std::tuple{500, TCRT_ERROR_INVALID, "the device code has no kernel \"scale\"; compile the model again"},
+        {2, TCRT_ERROR_MACHINE, "the GPU has no memory left for device code"},
+        {700, TCRT_ERROR_MACHINE, "the GPU is lost to this process, found at device code"}}) {
+    Model model(chainSpec());
+    fake::reset();
+    fake::fail("cuModuleGetFunction", 1, error);
+    CHECK(tcrt_context_create(model, &options, &context) == status);
+    CHECK(says(text));
+  }
+  fake::reset();
 }
 
 TEST_CASE("a CPU serves where the caller allows it and the GPU cannot be used") {
@@ -819,8 +847,8 @@ TEST_CASE("a CPU serves where the caller allows it and the GPU cannot be used") 
   for (const Case &c :
        {Case{true, true, false, 90, TCRT_DEVICE_CUDA, ""},
         {true, true, false, 61, TCRT_DEVICE_CPU,
-         "m.bin: warning: the artifact has no code for this GPU (Fake GPU, sm_61); compile the model with "
-         "--gpu sm_61; code for CPUs runs instead"},
+         "m.bin: warning: this GPU (Fake GPU, sm_61) is older than all that there is code for; run the artifact on one "
+         "of sm_80 or newer; code for CPUs runs instead"},
         {true, true, true, 90, TCRT_DEVICE_CPU,
          "m.bin: warning: variant \"cuda\" needs an NVIDIA GPU, and this machine shows none; code for "
          "CPUs runs instead"},
@@ -857,7 +885,7 @@ TEST_CASE("a CPU serves where the caller allows it and the GPU cannot be used") 
     const bool runs = c.sm == 90 || c.device == TCRT_DEVICE_CPU;
     CHECK(tcrt_context_create(model, &contextOptions, &context) == (runs ? TCRT_OK : TCRT_ERROR_MACHINE));
     if (!runs)
-      CHECK(says("the artifact has no code for this GPU (Fake GPU, sm_61)"));
+      CHECK(says("this GPU (Fake GPU, sm_61) is older than all that there is code for"));
     tcrt_context_destroy(context);
     tcrt_model_close(model);
     CHECK(fake::live() == "");

@@ -151,6 +151,12 @@ TEST_CASE("each device finds its own part of an artifact") {
   writeFile(path.name, damaged);
   CHECK(openFile(path.name).first == TCRT_OK);
   CHECK(openFile(path.name, false, TCRT_DEVICE_CUDA).first == TCRT_ERROR_INVALID);
+  // The whole file is read where that is asked for, whichever part is used; not all of it is needed to open that.
+  damaged = bytes;
+  damaged[section.offset + section.size - 1] ^= 1;
+  writeFile(path.name, damaged);
+  CHECK(openFile(path.name).first == TCRT_OK);
+  CHECK(openFile(path.name, true).first == TCRT_ERROR_INVALID);
 
   spec.others[0].others.push_back(basicSpec());
   CHECK(cannotWrite(spec));
