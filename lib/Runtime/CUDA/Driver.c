@@ -109,10 +109,11 @@ static const tcrt_section_t *best_section(const tcrt_container_t *container, con
 
 static tcrt_status_t no_code(const tcrt_model_t *model, const char *device_name, uint32_t sm) {
   if (sm < OLDEST_SM)
-    return tcrt_fail(TCRT_ERROR_MACHINE,
-                     "%s: error: this GPU (%s, sm_%u) is older than all that there is code for; run the artifact on one "
-                     "of sm_%u or newer",
-                     model->name, device_name, sm, OLDEST_SM);
+    return tcrt_fail(
+        TCRT_ERROR_MACHINE,
+        "%s: error: this GPU (%s, sm_%u) is older than all that there is code for; run the artifact on one "
+        "of sm_%u or newer",
+        model->name, device_name, sm, OLDEST_SM);
   return tcrt_fail(TCRT_ERROR_MACHINE,
                    "%s: error: the artifact has no code for this GPU (%s, sm_%u); compile the model with --gpu sm_%u",
                    model->name, device_name, sm, sm);
@@ -168,8 +169,8 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
     error = tcrt_cuda.cuModuleGetFunction(&state->functions[i], state->module, name);
     tcrt_status_t status = TCRT_OK;
     if (error == CUDA_ERROR_NOT_FOUND)
-      status = tcrt_fail(TCRT_ERROR_INVALID,
-                         "%s: error: the device code has no kernel \"%s\"; compile the model again", model->name, name);
+      status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the device code has no kernel \"%s\"; compile the model again",
+                         model->name, name);
     else if (error != CUDA_SUCCESS)
       status = tcrt_cuda_fail(model->name, "device code", error);
     free(name);
