@@ -142,6 +142,26 @@ int Tool::prepare() {
   return kDone;
 }
 
+/// Options of tc-compile for the import of the model. What quantises it would be done again to each candidate, and what
+/// writes more than a module wants an artifact.
+std::vector<std::string> getOptionsOfImport(llvm::ArrayRef<std::string> options) {
+  const llvm::StringMap<bool> left = {// whether a value follows
+                                      {"--quantize", true},          {"--calibrate", true},
+                                      {"--calibrate-method", true},  {"--quantize-exclude", true},
+                                      {"--quantize-budget", true},   {"--quantized-model", true},
+                                      {"--tuning-candidates", true}, {"--external-weights", false}};
+  std::vector<std::string> result;
+  for (size_t i = 0; i < options.size(); ++i) {
+    auto [name, value] = llvm::StringRef(options[i]).split('=');
+    const auto found = left.find(name);
+    if (found == left.end())
+      result.push_back(options[i]);
+    else if (found->second && name.size() == options[i].size())
+      ++i; // the value is the next word
+  }
+  return result;
+}
+
 /// The module of phase import, made by tc-compile where the model is of another form.
 int Tool::load() {
   std::string path = request.model;
@@ -149,7 +169,7 @@ int Tool::load() {
     isOnnx = !llvm::StringRef(path).ends_with(".pt2") && !llvm::StringRef(path).ends_with(".pt");
     path = folder + "/model.mlir";
     std::vector<std::string> words = {compiler.program, request.model, "-q", "-o", path, "--compile-to=import"};
-    words.insert(words.end(), request.options.begin(), request.options.end());
+    llvm::append_range(words, getOptionsOfImport(request.options));
     ProgramResult result = runProgram(compiler.limits, words);
     if (result.end != ProgramResult::End::Exited || result.code != 0) {
       const std::string last = llvm::StringRef(result.output).trim().rsplit('\n').second.empty()
