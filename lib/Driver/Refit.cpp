@@ -7,7 +7,9 @@
 #include "Refit.h"
 
 #include "tc/Artifact/Reader.h"
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Format/Sha256.h"
 #include "tc/Support/Hash.h"
 
@@ -262,10 +264,10 @@ std::string tc::driver::readOptions(CompileRequest &request) {
   const Object *options = manifest.getObject("options");
   const std::string begin = request.refit + ": error: the artifact ";
   if (!options || !manifest.getObject("code"))
-    return begin + "does not say how it was compiled, as those of an older tc; compile the new model without --refit";
+    return begin + "does not say how it was compiled, as those of an older tc; compile the new model by tc-compile";
   if (std::optional<StringRef> needs = options->getString("needs"))
     return begin + "was compiled with " + needs->str() +
-           ", which decides about its code and is not in it; compile the new model with that option, without --refit";
+           ", which decides about its code and is not in it; compile the new model by tc-compile with that option";
   bool isRead = true;
   for (auto [key, list] :
        {std::pair("targets", &request.targets), std::pair("cpus", &request.cpus), std::pair("gpus", &request.gpus),
@@ -281,7 +283,7 @@ std::string tc::driver::readOptions(CompileRequest &request) {
   std::optional<StringRef> precision = options->getString("precision"), mode = options->getString("mode");
   std::optional<bool> checkBounds = options->getBoolean("check-bounds");
   if (!isRead || !precision || !mode || !checkBounds)
-    return begin + "says of its options what this tc does not know; compile the new model without --refit";
+    return begin + "says of its options what this tc does not know; compile the new model by tc-compile";
   request.precision = precision->str();
   request.mode = mode->str();
   request.checkBounds = *checkBounds;
@@ -307,6 +309,22 @@ std::string nodesOf(ModuleOp module, host::VariantOp variant, StringRef kernel) 
   return nodes;
 }
 
+/// The first input or output whose element type is another than in the artifact, as a part of a sentence; empty: none.
+std::string findOtherType(ModuleOp module, const artifact::Reader &artifact) {
+  for (auto [function, old] : llvm::zip(getFunctions(module), artifact.functions()))
+    for (auto [what, types, values] : {std::tuple("input", function.getArgumentTypes(), artifact.inputs(old)),
+                                       std::tuple("output", function.getResultTypes(), artifact.outputs(old))})
+      for (auto [type, value] : llvm::zip(types, values)) {
+        const tcrt_dtype_t dtype = base::getDtype(getElementTypeOrSelf(type));
+        if (value.kind == TCRT_VALUE_TENSOR && isa<RankedTensorType>(type) && dtype != TCRT_DTYPE_INVALID &&
+            dtype != tcrt_dtype_t(value.dtype))
+          return (Twine(what) + " \"" + artifact.name(value.name) + "\" is " + tcrt_dtype_name(dtype) + ", and was " +
+                  tcrt_dtype_name(tcrt_dtype_t(value.dtype)))
+              .str();
+      }
+  return "";
+}
+
 ElementsAttr makeResource(Builder &b, StringRef bytes, const Twine &name) {
   auto type = RankedTensorType::get({int64_t(bytes.size())}, b.getI8Type());
   AsmResourceBlob blob =
@@ -327,8 +345,8 @@ static std::string takeCode(ModuleOp module, const artifact::Reader &artifact) {
     const Object *old = code ? code->getObject(name) : nullptr;
     if (!old || found == artifact.variants().end())
       return ("it has no code for " + name +
-              ", which its options ask for on this machine; compile the new model "
-              "without --refit")
+              ", which its options ask for on this machine; compile the new model by "
+              "tc-compile")
           .str();
     auto now = cast<DictionaryAttr>(hashes.get(name));
     bool isOther = old->size() != now.size();
@@ -341,13 +359,16 @@ static std::string takeCode(ModuleOp module, const artifact::Reader &artifact) {
       if (nodes.empty())
         nodes = nodesOf(module, variant, function.getName().strref());
     }
+    if (std::string type = isOther ? findOtherType(module, artifact) : ""; !type.empty())
+      return "the model is of other types than that of the artifact: " + type + "; compile the new model by tc-compile";
     if (isOther && !nodes.empty())
       return "node \"" + nodes +
-             "\" gets other code than the artifact has: its sizes differ, or weights that stand in its code (a bias of "
-             "a kernel that no other node shares, one value throughout); compile the new model without --refit";
+             "\" gets other code than the artifact has: its sizes or types differ, or weights that stand in its code "
+             "(a bias of "
+             "a kernel that no other node shares, one value throughout); compile the new model by tc-compile";
     if (isOther)
       return "the model is another than that of the artifact: its nodes, sizes or the places of its weights differ (as "
-             "where weights were equal and are no longer); compile the new model without --refit";
+             "where weights were equal and are no longer); compile the new model by tc-compile";
     OpBuilder b(variant);
     auto binary = host::BinaryOp::create(
         b, variant.getLoc(), name, variant.getMachines(), found->cpu_features,
