@@ -15,7 +15,6 @@
 #include "tc/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace tc;
@@ -105,17 +104,6 @@ std::optional<double> CompileRequest::getPrecisionBudget() const {
   return budget;
 }
 
-/// That a file which is written, too, is the model or the output; empty: neither.
-static std::string findReplaced(const CompileRequest &request, const std::string &option, const std::string &path) {
-  for (const std::string &file : {request.model, request.output}) {
-    bool same = false;
-    if (!path.empty() && (path == file || (!llvm::sys::fs::equivalent(path, file, same) && same)))
-      return option + " " + path + " would replace " + (file == request.model ? "the model" : "the output itself") +
-             "; give another file";
-  }
-  return "";
-}
-
 /// What is wrong with the options of --quantize, which need each other.
 static std::string findQuantizeError(const CompileRequest &request) {
   const std::pair<const char *, bool> others[] = {{"--calibrate", !request.calibrate.empty()},
@@ -142,7 +130,7 @@ static std::string findQuantizeError(const CompileRequest &request) {
   if (request.quantizeBudget && !(*request.quantizeBudget > 0))
     return "--quantize-budget is the error allowed, relative to the largest value of an output, such as 0.02; give one "
            "above 0";
-  return findReplaced(request, "--quantized-model", request.quantizedModel);
+  return "";
 }
 
 static bool isPrecision(StringRef text) { return prim::parseRounding(text).has_value(); }
@@ -163,7 +151,7 @@ static std::string findPrecisionError(const CompileRequest &request) {
     return given + " and --quantize both choose by the error of outputs; give one of them";
   if (!request.choosesPrecision() && !request.chosenPrecision.empty())
     return "--chosen-precision belongs to --precision auto:R; add that, or leave the option out";
-  return findReplaced(request, "--chosen-precision", request.chosenPrecision);
+  return "";
 }
 
 /// What is wrong with --tuning-candidates.
@@ -178,7 +166,7 @@ std::string Compiler::findCandidatesError() const {
     return option + " writes schedules, and --target reference has none; add another target, or leave the option out";
   if (request.stopAtPhase && request.compileTo < Phase::Schedule)
     return option + " writes what phase schedule may choose; give no earlier --compile-to";
-  return findReplaced(request, option, request.tuningCandidates);
+  return "";
 }
 
 /// Says what cannot be done before anything is done.
@@ -243,9 +231,6 @@ int Compiler::checkRequest(MLIRContext *context) {
     if (llvm::Error error = folder->begin())
       return fail(kWrongUse, llvm::toString(std::move(error)));
   }
-  bool same = false;
-  if (!request.output.empty() && !llvm::sys::fs::equivalent(request.model, request.output, same) && same)
-    return fail(kWrongUse, request.output + ": error: the output is the model itself; give another output file");
   warnOfIdleOptions();
   return kDone;
 }

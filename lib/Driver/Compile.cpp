@@ -75,6 +75,7 @@ void Compiler::report(Diagnostic &diagnostic) {
     failures.emplace_back(base::getErrorKind(diagnostic), line);
   if (!quiet) {
     progress::clear();
+    printedFailures.insert(line);
     line = printable(line);
     errors << line << "\n";
     cache.addLines(line);
@@ -114,7 +115,7 @@ int Compiler::failedPasses(StringRef what) {
   if (kind == base::ErrorKind::Internal)
     return internalError(failures.front().second);
   for (const auto &[other, line] : failures)
-    if (other == kind)
+    if (other == kind && !printedFailures.count(line))
       fail(kDone, line);
   if (kind != base::ErrorKind::Unsupported)
     return kWrongUse;

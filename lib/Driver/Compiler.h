@@ -152,6 +152,7 @@ private:
   progress::Bar bar;
   Limits limits;                                                 ///< its sentences are the reproducer's
   std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
+  std::set<std::string> printedFailures;                         ///< lines of failures that were printed as they came
   bool quiet = false;                                            ///< collect errors only
   Clock::time_point start, stepStart;
   double stepSeconds = 0; ///< of the last phase

@@ -128,11 +128,20 @@ class TrainingArtifact(Artifact):
 
     def save_states(self, path: str | os.PathLike[str]) -> None:
         """Writes the states as a safetensors file. Needs the package safetensors."""
-        _safetensors().save_file(self.state_dict(), os.fspath(path))
+        safetensors, name = _safetensors(), os.fspath(path)
+        try:
+            safetensors.numpy.save_file(self.state_dict(), name)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise InvalidError(f"{name}: error: the states cannot be written: {error}") from error
 
     def load_states(self, path: str | os.PathLike[str]) -> None:
         """Sets the states that a safetensors file holds, as save_states or PyTorch's tools wrote it."""
-        self.load_state_dict(_safetensors().load_file(os.fspath(path)))
+        safetensors, name = _safetensors(), os.fspath(path)
+        try:
+            states = safetensors.numpy.load_file(name)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise InvalidError(f"{name}: error: the file holds no states that can be read: {error}; give a safetensors file, as save_states writes it") from error
+        self.load_state_dict(states)
 
 
 def _safetensors() -> Any:
@@ -140,7 +149,7 @@ def _safetensors() -> Any:
         import safetensors.numpy
     except ImportError:
         raise InvalidError("files of states need the package safetensors; install it with: pip install safetensors") from None
-    return safetensors.numpy
+    return safetensors
 
 
 def _of_torch(tensor: Any) -> np.ndarray:

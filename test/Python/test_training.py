@@ -259,6 +259,11 @@ def test_interface(tmp_path):
     other.reset()
     other.load_states(tmp_path / "states.safetensors")
     assert artifact.step(x, target) == other.step(x, target)
+    for wrong in (path, tmp_path / "none.safetensors"):
+        with pytest.raises(tc.InvalidError, match=f"^{re.escape(os.fspath(wrong))}: error: the file holds no states that can be read"):
+            other.load_states(wrong)
+    with pytest.raises(tc.InvalidError, match="states: error: the states cannot be written"):
+        artifact.save_states(tmp_path / "none" / "states")
 
 
 class Kinds(nn.Module):

@@ -261,7 +261,11 @@ int main(int argc, char **argv) {
   app.add_flag("--f64", options.inDouble, "hold every floating value as float64 and write float64 outputs");
   app.add_flag("--print", options.print, "print the outputs even where --outputs is given");
   app.add_flag("--trace", options.trace, "print every value");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? 1 : 0;
+  }
   try {
     if (llvm::Error error = run(options)) {
       llvm::errs() << llvm::toString(std::move(error)) << "\n";
