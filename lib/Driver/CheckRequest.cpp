@@ -10,11 +10,15 @@
 #include "CheckSizes.h"
 #include "DepFile.h"
 #include "Ranges.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/PrecisionSwitch.h"
+#include "tc/Dialect/TC/IR/NodeNames.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/NodePattern.h"
 #include "tc/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tc;
@@ -236,6 +240,21 @@ int Compiler::checkRequest(MLIRContext *context) {
 }
 
 /// Refuses options of phases that a module of tc's own IR has behind it.
+void Compiler::warnOfIdlePrecisions(ModuleOp module) {
+  llvm::StringSet<> products;
+  module.walk([&](Operation *op) {
+    if (prim::getRole(op) == prim::Role::Contraction || isa<prim::RnnOp>(op))
+      for (StringRef name : base::getNodeNames(op->getLoc()))
+        products.insert(name);
+  });
+  for (StringRef text : request.nodePrecisions) {
+    const NodePattern pattern(text.rsplit('=').first.str());
+    if (llvm::none_of(products.keys(), [&](StringRef name) { return pattern.matches(name); }))
+      warn("--precision " + text + " changes nothing: none of the nodes that it names is a product; --explain shows " +
+           "products by their nodes");
+  }
+}
+
 int Compiler::checkStart(Phase from, Phase last) {
   std::string where = (request.model + ": error: the module stands at the end of phase " + getName(from)).str();
   if (last < from)

@@ -295,6 +295,8 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
   planShares(from, last, common);
   if (int code = runPhases(module, from, common))
     return code;
+  if (from < Phase::Prim && common >= Phase::Prim)
+    warnOfIdlePrecisions(module);
   if (request.verify) {
     prim::HostCallOp foreign;
     module.walk([&](prim::HostCallOp call) {

@@ -70,6 +70,8 @@ private:
   int checkStart(Phase from, Phase last);
   std::string findCandidatesError() const;
   void warnOfIdleOptions();
+  /// Of those of nodes that are no products in the module, which stands at the end of phase prim.
+  void warnOfIdlePrecisions(mlir::ModuleOp module);
   bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
   int takeMachines(mlir::ModuleOp module);
   void setTarget(machine::TargetKind target);
