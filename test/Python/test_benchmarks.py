@@ -34,24 +34,31 @@ def test_errors_of_runs():
     assert torch_compile.is_within([0.2, 6e-5, 0.1], [0.01, 0.2, 0.2], 1e-4)
     assert not torch_compile.is_within([0.2, 2e-3, 0.1], [5e-5, 0.2, 0.2], 1e-4) # never near
     assert not torch_compile.is_within([0.9, 6e-5, 0.1], [5e-5, 0.2, 0.2], 1e-4) # once too far
+    assert torch_compile.is_within([0.9, 6e-5, 0.1], [5e-5, 0.2, 0.2], 1e-4, jump=1.0)
+    assert not torch_compile.is_within([0.9, 2e-3, 0.1], [5e-5, 0.2, 0.2], 1e-4, jump=1.0) # never near
     assert not torch_compile.is_within([float("inf")], [float("inf")], 1e-4)
     assert not torch_compile.is_within([float("nan")], [1.0], 1e-4)
 
 
-def judge(first, later):
-    """What is right of gradients [1, 1 + error], errors of (eager, tc) in the first run and in those of neighbours."""
+def judge(first, later, truths=()):
+    """What is right of gradients [1, 1 + error], errors of (eager, tc) in the first run and in those of neighbours. truths: what the second gradient is in
+    float64 in the latter, 1 where they end."""
     torch = pytest.importorskip("torch")
     module = torch.nn.Linear(64, 1)
-    weights, later = [module.weight.clone()], iter(later)
+    weights, later, truths = [module.weight.clone()], iter(later), iter(truths)
 
-    def found(errors):
-        return {backend: ([1.0], [torch.tensor([1, 1 + error])], 0.0) for backend, error in zip(("eager", "tc"), errors)}
+    def found(errors, gradient=1.0):
+        return {backend: ([1.0], [torch.tensor([1, gradient + error])], 0.0) for backend, error in zip(("eager", "tc"), errors)}
+
+    def exact(gradient):
+        return [1.0], [torch.tensor([1, gradient], dtype=torch.float64)], 0.0
 
     def run_again(module, inputs):
         weights.append(module.weight.clone())
-        return truth, found(next(later))
+        gradient = next(truths, 1.0)
+        return exact(gradient), found(next(later), gradient)
 
-    truth = ([1.0], [torch.ones(2, dtype=torch.float64)], 0.0)
+    truth = exact(1.0)
     result = {"eager": {}, "tc": {}}
     torch_compile.judge_training(result, module, [torch.ones(3)], found(first), truth, run_again)
     assert all(0 < (w - weights[0]).abs().max() <= 2**-24 for w in weights[1:])
@@ -63,3 +70,8 @@ def test_gradients_that_jump_are_judged_over_several_runs():
     assert judge((1e-6, 0.2), [(0.2, 1e-6)] * 8) == (True, 9)
     assert judge((1e-6, 0.01), [(0.2, 0.01)] * 8) == (False, 9)
     assert judge((1e-6, 0.2), [(1e-6, 1e-6)] * 8) == (False, 9)
+    # Once far, where float64 is as far from one neighbour to the next, too.
+    assert judge((1e-6, 1e-6), []) == (True, 1)
+    assert judge((1e-6, 0.02), [(1e-6, 1e-6)] * 8, [1.0, 0.97]) == (True, 9)
+    assert judge((1e-6, 0.02), [(1e-6, 1e-6)] * 8, [1.0, 0.999]) == (False, 9)
+    assert judge((1e-6, 0.02), [(1e-6, 0.02)] * 8, [1.0, 0.97]) == (False, 9)

@@ -3,10 +3,11 @@
 // F(4x4, 3x3): sixteen output pixels of one channel pair cost 36 multiplications instead of 144. A tile of 6 x 6 input
 // pixels d and a filter g give the output pixels Y = A^T ((G g G^T) * (B^T d B)) A; the products are summed over the
 // input channels, which makes 36 matrix products of [tiles, channels] x [channels, output channels]. G g G^T is made
-// when the artifact is written. Interpolation points 0, +-11/16, +-3/2 and infinity: all factors are exact in f32, and
-// the error is 2.2 times that of direct summation in the mean square (256 channels, normal data; behind a relu 2.4),
-// where 0, +-3/4, +-3/2 give 2.4 (2.6) and 0, +-1, +-2 about 4. What a convolution errs, all behind it make larger: the
-// more products, the more it must gain to be worth it (leastGain).
+// when the artifact is written, or of a filter that only the run knows by a launch of its own. Interpolation points 0,
+// +-11/16, +-3/2 and infinity: all factors are exact in f32, and the error is 2.2 times that of direct summation in the
+// mean square (256 channels, normal data; behind a relu 2.4), where 0, +-3/4, +-3/2 give 2.4 (2.6) and 0, +-1, +-2
+// about 4. What a convolution errs, all behind it make larger: the more products, the more it must gain to be worth it
+// (leastGain).
 //
 // A task is a block of tiles (of all images, in row-major order) times a block of output channels: transform the tiles
 // to scratch (or take them from a launch before), multiply by micro-kernels, transform back, epilogue. The transforms
@@ -40,6 +41,9 @@ constexpr int64_t kScratchBytes = machine::kCaches.l2 / 8 * 5;
 // of a tile: 64 channels of 56 x 56 pixels with two and with four panels a task, on Sapphire Rapids. What another
 // launch costs a few threads.
 constexpr double kNearBytes = 24, kFarBytes = 5, kInputCycles = 400, kOutputCycles = 400, kLaunchCycles = 10e3;
+// Cycles for 3 x 3 values of a filter that only the run knows, for 16 output channels: to transform them (400 of 64
+// channels, 650 of 512, on Zen 5), and to pack them for direct convolution (65, 370).
+constexpr double kFilterCycles = 450, kPackCycles = 100;
 // A group of panels of so many bytes stays in the first-level cache for the next rows; what a larger one costs.
 constexpr int64_t kGroupBytes = machine::kCaches.l1;
 constexpr double kFarGroup = 1.15;
@@ -118,6 +122,11 @@ std::optional<Problem> asProblem(const RegionProblem &region) {
 }
 
 /// [36][outer kernel position][panel][channel][16] of G g G^T.
+RankedTensorType filterType(const Problem &p) {
+  return RankedTensorType::get({kInPixels, p.c.outerTaps() * p.c.panels(), p.c.channels, kPanel},
+                               Float32Type::get(p.c.batch.getContext()));
+}
+
 std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
   MLIRContext *context = p.c.batch.getContext();
   const int64_t panels = p.c.panels();
@@ -147,11 +156,7 @@ std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<boo
     g[i][2] = points[i] * points[i] / divisor;
   }
   g[kIn - 1][2] = 1;
-  PackedInput packed{
-      view->input,
-      AffineMap::get(4, 0, view->at, context),
-      RankedTensorType::get({kInPixels, p.c.outerTaps() * panels, p.c.channels, kPanel}, Float32Type::get(context)),
-      {}};
+  PackedInput packed{view->input, AffineMap::get(4, 0, view->at, context), filterType(p), {}};
   SmallVector<double> matrix;
   for (int64_t i = 0; i < kIn; ++i)
     for (int64_t j = 0; j < kIn; ++j)
@@ -168,8 +173,6 @@ public:
 
   FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
     const std::optional<PackedInput> packed = packedFilter(p, region.constants());
-    if (!packed)
-      return failure();
     Plan best;
     for (const Plan &plan : possiblePlans(p))
       if (plan.cycles < best.cycles * 0.99)
@@ -178,28 +181,33 @@ public:
     const double pixels = double(p.likelyPlanes() * p.likelyHeight() * p.likelyWidth());
     double direct = usedTaps(p) * pixels * 9 * channels * columns / (2 * double(widestUnit().width()) * kDirectShare);
     direct = std::max(direct, double(p.c.taps()) * channels * columns * 4 / kFarBytes);
+    if (!packed) {
+      const double filters = double(p.c.outerTaps() * p.c.channels * p.c.panels());
+      best.cycles += filters * kFilterCycles + kLaunchCycles;
+      direct += filters * kPackCycles + kLaunchCycles;
+    }
     if (!best.tiles || best.cycles * leastGain(region.getOp()) > direct)
       return failure();
-    return scheduleFor(p, packed->input, best);
+    return scheduleFor(p, numberOf(packed), best);
   }
 
   /// The cheapest tasks for different numbers of panels.
   SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const Problem &p,
                                                  machine::CpuAttr) const override {
-    const std::optional<PackedInput> packed = packedFilter(p, region.constants());
-    if (!packed)
-      return {};
+    const int64_t filter = numberOf(packedFilter(p, region.constants()));
     SmallVector<Plan> plans = possiblePlans(p);
     llvm::stable_sort(plans, [](const Plan &x, const Plan &y) { return x.cycles < y.cycles; });
     SmallVector<kernel::ScheduleAttr> all;
     llvm::SmallDenseSet<int64_t> panels;
     for (const Plan &plan : plans)
       if (all.size() < 3 && panels.insert(plan.panels).second)
-        all.push_back(scheduleFor(p, packed->input, plan));
+        all.push_back(scheduleFor(p, filter, plan));
     return all;
   }
 
   SmallVector<PackedInput> packInputs(const Problem &p, Schedule schedule) const override {
+    if (schedule.getRhs() < 0)
+      return {};
     return {*packedFilter(p, [&](unsigned i) { return int64_t(i) == schedule.getRhs(); })};
   }
 
@@ -221,6 +229,14 @@ public:
                                                      getAffineConstantExpr(launchFloats(p, tiles), context)})};
       launches.push_back(transform);
     }
+    if (schedule.getRhs() < 0) {
+      Launch filter;
+      filter.suffix = "_filter";
+      filter.tasks = getAffineConstantExpr(filterTasks(p), context);
+      filter.grain = getAffineConstantExpr(grainFor(kGrainCycles, kPanel * kFilterCycles), context);
+      filter.temporaries = {filterType(p)};
+      launches.push_back(filter);
+    }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.scratch = scratch(scratchFloats(p, tiles, schedule.getTileN() / kPanel, transformLaunch));
@@ -233,6 +249,8 @@ public:
                  Value end) const override {
     if (schedule.getTransformLaunch() && number == 0)
       return winograd::emitTransforms(p, schedule, em, begin, end);
+    if (schedule.getRhs() < 0 && number == unsigned(schedule.getTransformLaunch()))
+      return winograd::emitFilter(p, em, begin, end);
     winograd::emit(p, schedule, em, begin, end);
   }
 
@@ -306,7 +324,10 @@ private:
     return plans;
   }
 
-  static Schedule scheduleFor(const Problem &p, unsigned filter, const Plan &plan) {
+  /// The schedule's "rhs".
+  static int64_t numberOf(const std::optional<PackedInput> &packed) { return packed ? int64_t(packed->input) : -1; }
+
+  static Schedule scheduleFor(const Problem &p, int64_t filter, const Plan &plan) {
     Schedule::Params params;
     params.rhs = filter;
     params.tiles = plan.tiles;

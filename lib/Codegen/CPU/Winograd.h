@@ -17,8 +17,8 @@ namespace tc::codegen::winograd {
 
 using Schedule = kernel::CpuWinogradAttr;
 
-// Output pixels of a tile along a dim, input pixels, and both of them in a plane.
-inline constexpr int64_t kOut = 4, kIn = 6, kOutPixels = kOut * kOut, kInPixels = kIn * kIn;
+// Output pixels of a tile along a dim, input pixels, and both of them in a plane; kernel positions along a dim.
+inline constexpr int64_t kTaps = 3, kOut = 4, kIn = 6, kOutPixels = kOut * kOut, kInPixels = kIn * kIn;
 // The points p and q of 0, +-p, +-q, infinity.
 inline constexpr double kP = 0.6875, kQ = 1.5;
 // Bytes of a filter that stays in the second-level cache.
@@ -63,9 +63,13 @@ inline int64_t launchFloats(const Problem &p, int64_t tiles) { return p.c.outerT
 /// Tasks: blocks of columns and blocks of tiles, in the order of the schedule.
 llvm::SmallVector<mlir::AffineExpr> grid(const Problem &p, Schedule schedule);
 
+/// Of the launch that transforms a filter: blocks of channels of a panel at an outer kernel position.
+inline int64_t filterTasks(const Problem &p) { return p.c.outerTaps() * p.c.panels() * ceilDiv(p.c.channels, kPanel); }
+
 /// Code of the tasks [begin, end) of the launch that transforms the tiles of all tasks, which several blocks of columns
-/// read, and of the convolution.
+/// read, of the launch that transforms the filter, and of the convolution.
 void emitTransforms(const Problem &p, Schedule schedule, Emitter &em, mlir::Value begin, mlir::Value end);
+void emitFilter(const Problem &p, Emitter &em, mlir::Value begin, mlir::Value end);
 void emit(const Problem &p, Schedule schedule, Emitter &em, mlir::Value begin, mlir::Value end);
 
 } // namespace tc::codegen::winograd

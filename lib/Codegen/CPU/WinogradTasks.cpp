@@ -18,18 +18,22 @@ namespace {
 // Steps of the sums over channels that are added up on their own: what they round, the output transform makes larger.
 constexpr int64_t kPartialDepth = 32;
 
-/// The transforms of a plane of 6 x 6 values in f32, scalars or vectors.
+/// The transforms of planes of values in f32, scalars or vectors.
 class Transform {
 public:
   explicit Transform(Emitter &em) : b(em.builder()), loc(em.loc()) {}
 
-  /// B^T x B: 6 x 6 values.
+  /// B^T x B: 6 x 6 values of so many.
   SmallVector<Value> input(ArrayRef<Value> x) {
-    return plane(x, kIn, [&](ArrayRef<Value> line) { return inputLine(line); });
+    return plane(x, kIn, kIn, [&](ArrayRef<Value> line) { return inputLine(line); });
   }
-  /// A^T x A: 4 x 4 values.
+  /// A^T x A: 4 x 4 values of 6 x 6.
   SmallVector<Value> output(ArrayRef<Value> x) {
-    return plane(x, kOut, [&](ArrayRef<Value> line) { return outputLine(line); });
+    return plane(x, kIn, kOut, [&](ArrayRef<Value> line) { return outputLine(line); });
+  }
+  /// G x G^T: 6 x 6 values of 3 x 3.
+  SmallVector<Value> filter(ArrayRef<Value> x) {
+    return plane(x, kTaps, kIn, [&](ArrayRef<Value> line) { return filterLine(line); });
   }
 
 private:
@@ -64,14 +68,22 @@ private:
             add(add(scaled(differenceP, kP * kP * kP), scaled(differenceQ, kQ * kQ * kQ)), x[5])};
   }
 
-  /// Transforms the columns, then the rows, which then have `results` values.
-  static SmallVector<Value> plane(ArrayRef<Value> x, int64_t results,
+  /// G x for three values: p^i / product of the differences from the other points.
+  SmallVector<Value> filterLine(ArrayRef<Value> x) {
+    const double pp = kP * kP, qq = kQ * kQ, ofP = 2 * pp * (pp - qq), ofQ = 2 * qq * (qq - pp);
+    Value evenP = add(scaled(x[0], 1 / ofP), scaled(x[2], pp / ofP)), oddP = scaled(x[1], kP / ofP);
+    Value evenQ = add(scaled(x[0], 1 / ofQ), scaled(x[2], qq / ofQ)), oddQ = scaled(x[1], kQ / ofQ);
+    return {scaled(x[0], 1 / (pp * qq)), add(evenP, oddP), sub(evenP, oddP), add(evenQ, oddQ), sub(evenQ, oddQ), x[2]};
+  }
+
+  /// Transforms the columns of a square of `side`, then the rows, which then have `results` values.
+  static SmallVector<Value> plane(ArrayRef<Value> x, int64_t side, int64_t results,
                                   llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> line) {
     SmallVector<SmallVector<Value>> columns;
-    for (int64_t j = 0; j < kIn; ++j) {
+    for (int64_t j = 0; j < side; ++j) {
       SmallVector<Value> column;
-      for (int64_t i = 0; i < kIn; ++i)
-        column.push_back(x[i * kIn + j]);
+      for (int64_t i = 0; i < side; ++i)
+        column.push_back(x[i * side + j]);
       columns.push_back(line(column));
     }
     SmallVector<Value> all;
@@ -91,6 +103,7 @@ struct Task {
   /// [36][tile][pitch] (of a launch before: for each outer kernel position), [36][tile][tileN], [16][tileN]; in the
   /// scratch a row of zeros, [pitch], follows.
   Value transformed, products, pixels;
+  Value filter; ///< [36][outer kernel position][panel][channel][16]
 };
 } // namespace
 
@@ -172,7 +185,7 @@ static void multiply(const Problem &p, Schedule schedule, const Task &t, Index t
     Value c = offsetBy(em, t.products, em.mul(pixel.base, em.i64(tiles * tileN)));
     Value block = em.add(em.mul(pixel.base, em.i64(taps)), tap.base);
     Value panel = em.add(em.mul(block, em.i64(p.c.panels())), t.panel0);
-    Value from = offsetBy(em, em.input(schedule.getRhs()), em.mul(panel, em.i64(panelFloats)));
+    Value from = offsetBy(em, t.filter, em.mul(panel, em.i64(panelFloats)));
     // The task's panels at the next pixel lie behind those of other tasks.
     Value beyond = offsetBy(em, from, taps * p.c.panels() * panelFloats);
     em.loop(em.i64(0), em.i64(taskPanels), panels, [&](Index group) {
@@ -250,6 +263,43 @@ void winograd::emitTransforms(const Problem &p, Schedule schedule, Emitter &em, 
   });
 }
 
+void winograd::emitFilter(const Problem &p, Emitter &em, Value begin, Value end) {
+  const Value filter = prim::ConvOp(p.c.op).getFilter();
+  const Type f32 = em.builder().getF32Type();
+  const int64_t blocks = p.c.outerTaps() * p.c.panels(), chunks = ceilDiv(p.c.channels, kPanel);
+  const bool isWhole = p.c.columns % kPanel == 0;
+  SmallVector<AffineExpr> taps;
+  for (int64_t size : p.c.outerKernel)
+    taps.push_back(getAffineConstantExpr(size, em.builder().getContext()));
+  em.loop(begin, end, 1, [&](Index task) {
+    const Value block = em.divUnsigned(task.base, em.i64(chunks)), chunk = em.remUnsigned(task.base, em.i64(chunks));
+    const Value panel = em.remUnsigned(block, em.i64(p.c.panels()));
+    const Index n = em.uniform(em.mul(panel, em.i64(kPanel)), kPanel);
+    const Value count = em.min(em.i64(kPanel), em.sub(em.i64(p.c.columns), n.base));
+    const SmallVector<Index> outer = em.delinearize(em.uniform(em.divUnsigned(block, em.i64(p.c.panels()))), taps);
+    const Value first = em.mul(chunk, em.i64(kPanel));
+    em.loop(first, em.min(em.add(first, em.i64(kPanel)), em.i64(p.c.channels)), 1, [&](Index channel) {
+      const Value row = em.add(em.mul(block, em.i64(p.c.channels)), channel.base);
+      const Value to = offsetBy(em, em.output(0), em.mul(row, em.i64(kPanel)));
+      auto line = [&](int64_t pixel) { return offsetBy(em, to, pixel * blocks * p.c.channels * kPanel); };
+      if (!isWhole)
+        for (int64_t i = 0; i < kInPixels; ++i)
+          clearFloats(em, line(i), kPanel);
+      em.laneLoop(count, isWhole ? std::optional<int64_t>(kPanel) : std::nullopt, [&](Index lane) {
+        SmallVector<Value> values;
+        for (int64_t tap = 0; tap < kTaps * kTaps; ++tap) {
+          SmallVector<Index> at = outer;
+          at.append({em.constant(tap / kTaps), em.constant(tap % kTaps), channel, em.addIndex(n, lane)});
+          values.push_back(em.emit(filter, at));
+        }
+        for (auto [i, value] : llvm::enumerate(Transform(em).filter(values)))
+          em.storeAt(value, line(int64_t(i)), f32, lane);
+      });
+    });
+  });
+  em.clearSources();
+}
+
 void winograd::emit(const Problem &p, Schedule schedule, Emitter &em, Value begin, Value end) {
   const int64_t tiles = schedule.getTiles(), tileN = schedule.getTileN();
   const bool transformLaunch = schedule.getTransformLaunch();
@@ -262,14 +312,15 @@ void winograd::emit(const Problem &p, Schedule schedule, Emitter &em, Value begi
     t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
     t.first = em.mulIndex(at[1], em.i64(tiles), tiles);
     t.count = blockExtent(em, p.tiles(), t.first.base, tiles);
+    unsigned temporary = em.region().getNumOperands(); // of the launches before
     if (transformLaunch) {
-      t.transformed =
-          offsetBy(em, em.input(em.region().getNumOperands()), em.mul(at[1].base, em.i64(launchFloats(p, tiles))));
+      t.transformed = offsetBy(em, em.input(temporary++), em.mul(at[1].base, em.i64(launchFloats(p, tiles))));
       t.products = em.scratch();
     } else {
       t.transformed = em.scratch();
       t.products = offsetBy(em, t.transformed, transformedFloats(p, tiles));
     }
+    t.filter = em.input(schedule.getRhs() < 0 ? temporary : unsigned(schedule.getRhs()));
     t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
     const Value zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
     if (!transformLaunch)

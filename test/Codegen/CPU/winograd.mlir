@@ -97,6 +97,38 @@ func.func @ahead(%x: tensor<1x14x14x256xf32>, %b: tensor<256xf32>) -> tensor<1x1
 
 // -----
 
+// A filter that only the run knows: a launch of its own transforms it, the columns beyond the last panel's 8 among it.
+// CHECK-LABEL: func.func @given
+// CHECK: schedule = #kernel.cpu.winograd<
+// CHECK-NOT: rhs =
+// CHECK: prim.conv
+// LOWER-LABEL: func.func @given
+// LOWER: %[[FILTER:.*]] = host.launch @[[PACK:.*_filter]]({{.*}}tensor<36x16x256x16xf32>
+// LOWER: host.launch @{{.*}}, %[[FILTER]])
+// LOWER: llvm.func @[[PACK]](
+func.func @given(%x: tensor<4x14x14x256xf32>, %w: tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32> attributes {prim.symbols = []} {
+  %r = kernel.region(%i0 = %x : tensor<4x14x14x256xf32>, %i1 = %w : tensor<3x3x256x248xf32>) -> (tensor<4x14x14x248xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<4x14x14x256xf32>, tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32>
+    kernel.yield %0 : tensor<4x14x14x248xf32>
+  }
+  return %r : tensor<4x14x14x248xf32>
+}
+
+// -----
+
+// For few pixels it costs more than it saves, where a constant is worth it (@ahead).
+// CHECK-LABEL: func.func @given_for_few
+// CHECK: schedule = #kernel.cpu.contract<
+func.func @given_for_few(%x: tensor<1x8x8x256xf32>, %w: tensor<3x3x256x256xf32>) -> tensor<1x8x8x256xf32> attributes {prim.symbols = []} {
+  %r = kernel.region(%i0 = %x : tensor<1x8x8x256xf32>, %i1 = %w : tensor<3x3x256x256xf32>) -> (tensor<1x8x8x256xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x8x8x256xf32>, tensor<3x3x256x256xf32>) -> tensor<1x8x8x256xf32>
+    kernel.yield %0 : tensor<1x8x8x256xf32>
+  }
+  return %r : tensor<1x8x8x256xf32>
+}
+
+// -----
+
 // A volume: each task clears its sums and takes the planes that a kernel of three meets one after another.
 // CHECK-LABEL: func.func @volume
 // CHECK: schedule = #kernel.cpu.winograd<

@@ -188,7 +188,7 @@ def Kernel_CpuBlockDot : Kernel_Strategy<"CpuBlockDot", "cpu.block_dot", [
   let summary = "Products with weights in blocks of bytes or nibbles with scales, widened in registers";
 }
 def Kernel_CpuWinograd : Kernel_Strategy<"CpuWinograd", "cpu.winograd", [
-    Number<"rhs", "number of the input that is the filter">,
+    Number<"rhs", "number of the input that is the filter; -1: a launch of its own transforms it in each run", -1, -1>,
     Number<"tiles", "of 4 x 4 output pixels, of a task", 1, 1>, MultipleOf<"tileN", "output channels of a task", 16>,
     Raster<"ColumnsOuter">,
     Flag<"transformLaunch", "a launch of its own transforms all tiles, once for all blocks of output channels">
