@@ -273,8 +273,7 @@ NormGradients emitNormGradients(PrimBuilder &b, Value g, Value x, Value mean, Va
 LogicalResult setSum(NodeContext &ctx, size_t result, Value v, ArrayRef<int64_t> dims, SizesRef sizes, Type type) {
   if (!isAsked(ctx, result))
     return success();
-  PrimBuilder &b = ctx.b;
-  return ctx.set(result, b.convert(b.reshape(b.reduce(ReduceKind::Sum, v, dims), sizes), type));
+  return setFloats(ctx, result, ctx.b.reshape(ctx.b.reduce(ReduceKind::Sum, v, dims), sizes), type);
 }
 
 LogicalResult layerNorm(NodeContext &ctx) {
@@ -296,7 +295,7 @@ LogicalResult layerNorm(NodeContext &ctx) {
                        outer = llvm::to_vector(llvm::seq<int64_t>(0, first));
   NormGradients n = emitNormGradients(b, *fg, b.convert(*x, wide), *fm, *fr, *fw, inner);
   SizesRef own = SizesRef(sizes).drop_front(first);
-  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(n.input, type))))
+  if (isAsked(ctx, 0) && failed(setFloats(ctx, 0, n.input, type)))
     return failure();
   return success(succeeded(setSum(ctx, 1, n.weighted, outer, own, type)) &&
                  succeeded(setSum(ctx, 2, n.own, outer, own, type)));
@@ -333,7 +332,7 @@ LogicalResult groupNorm(NodeContext &ctx) {
     weight = b.broadcastInDims(*fitting, all, {1, 2});
   }
   NormGradients n = emitNormGradients(b, cut(*fg), cut(*x), *fm, *fr, weight, {2, 3});
-  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(b.reshape(n.input, sizes), type))))
+  if (isAsked(ctx, 0) && failed(setFloats(ctx, 0, b.reshape(n.input, sizes), type)))
     return failure();
   return success(succeeded(setSum(ctx, 1, n.weighted, {0, 3}, sizes[1], type)) &&
                  succeeded(setSum(ctx, 2, n.own, {0, 3}, sizes[1], type)));
@@ -377,11 +376,10 @@ LogicalResult emitBatchNorm(NodeContext &ctx, StringRef mode, StringRef saved) {
   Value input = isTraining ? n.input : b.mul(*fg, *fr);
   if (*fw)
     input = b.mul(input, *fw);
-  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(input, type))))
+  if (isAsked(ctx, 0) && failed(setFloats(ctx, 0, input, type)))
     return failure();
-  Type own = c.tensor("weight") ? b.elementOf(c.tensor("weight")) : type;
-  return success(succeeded(setSum(ctx, 1, n.weighted, dims, sizes[1], own)) &&
-                 succeeded(setSum(ctx, 2, n.own, dims, sizes[1], own)));
+  return success(succeeded(setSum(ctx, 1, n.weighted, dims, sizes[1], type)) &&
+                 succeeded(setSum(ctx, 2, n.own, dims, sizes[1], type)));
 }
 
 //===--- of results -----------------------------------------------------------------------------------------------===//
@@ -428,6 +426,72 @@ NodeHandler softmax(bool isLog) {
     Value x = isLog ? b.sub(fg, b.mul(b.unary<ExpOp>(fy), total(fg))) : b.mul(fy, b.sub(fg, total(b.mul(fg, fy))));
     return ctx.result(b.convert(x, *type));
   };
+}
+
+/// A gradient that the operand tells: `emit` gets g and the values of `names`, the operand first, in f32 or wider and of
+/// one shape. `isLoss`: g is that of the reduction of an element's losses.
+template <typename Fn> NodeHandler ofOperand(std::vector<StringRef> names, Fn emit, bool isLoss = false) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Value> g = c.floats("grad_output"), x = c.floats(names.front());
+    if (failed(g) || failed(x))
+      return failure();
+    const Type type = b.elementOf(*x), wide = b.accumulatorOf(type);
+    SmallVector<Value> operands{b.convert(*g, wide)};
+    for (StringRef name : names)
+      if (Value v = c.tensor(name))
+        operands.push_back(b.convert(v, wide));
+    if (failed(ctx.broadcastTogether(operands)))
+      return failure();
+    if (isLoss && c.integer("reduction", 1) == 1) {
+      Value count = b.convert(b.sizeValue(product(b.getContext(), getSizes(operands[1]))), wide);
+      operands[0] = b.div(operands[0], b.broadcastTo(count, getSizes(operands[0])));
+    }
+    return ctx.result(b.convert(emit(c, operands[0], ArrayRef(operands).drop_front()), type));
+  };
+}
+
+using Values = ArrayRef<Value>;
+
+/// 0 up to `low`, `inside` below `high`, else `above`.
+Value inParts(PrimBuilder &b, Value x, double low, double high, Value inside, Value above) {
+  Value rest = b.select(b.compare(CompareKind::LT, x, high), inside, above);
+  return b.select(b.compare(CompareKind::LE, x, low), b.splatLike(x, 0), rest);
+}
+
+/// What is no number passes, as in PyTorch.
+Value hardtanh(Call &c, Value g, Values v) {
+  PrimBuilder &b = c.b;
+  Value zero = b.splatLike(g, 0), isAbove = b.compare(CompareKind::GE, v[0], c.number("max_val", 1));
+  return b.select(b.compare(CompareKind::LE, v[0], c.number("min_val", -1)), zero, b.select(isAbove, zero, g));
+}
+Value hardsigmoid(Call &c, Value g, Values v) {
+  return inParts(c.b, v[0], -3, 3, c.b.binary<DivOp>(g, 6), c.b.splatLike(g, 0));
+}
+Value hardswish(Call &c, Value g, Values v) {
+  PrimBuilder &b = c.b;
+  return inParts(b, v[0], -3, 3, b.mul(g, b.binary<AddOp>(b.binary<DivOp>(v[0], 3), 0.5)), g);
+}
+Value softplus(Call &c, Value g, Values v) {
+  PrimBuilder &b = c.b;
+  Value x = b.binary<MulOp>(v[0], c.number("beta", 1));
+  return b.select(b.compare(CompareKind::GT, x, c.number("threshold", 20)), g, b.mul(g, b.unary<LogisticOp>(x)));
+}
+Value logSigmoid(Call &c, Value g, Values v) {
+  return c.b.mul(g, c.b.unary<LogisticOp>(c.b.unary<NegOp>(v[0])));
+}
+Value softMarginLoss(Call &c, Value g, Values v) {
+  PrimBuilder &b = c.b;
+  Value away = b.unary<NegOp>(v[1]);
+  return b.mul(g, b.mul(away, b.unary<LogisticOp>(b.mul(away, v[0]))));
+}
+/// Of a probability that is 0 or 1 it is finite.
+Value crossEntropy(Call &c, Value g, Values v) {
+  PrimBuilder &b = c.b;
+  Value spread = b.binary<MaxOp>(b.mul(b.sub(b.splatLike(v[0], 1), v[0]), v[0]), 1e-12);
+  Value slope = b.div(b.mul(g, b.sub(v[0], v[1])), spread);
+  return v.size() > 2 ? b.mul(slope, v[2]) : slope;
 }
 
 LogicalResult threshold(NodeContext &ctx) {
@@ -759,11 +823,6 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
       {"gelu_backward", "gelu.default", {"self"}},
       {"silu_backward", "silu.default", {"self"}},
       {"mish_backward", "mish.default", {"self"}},
-      {"hardswish_backward", "hardswish.default", {"self"}},
-      {"hardsigmoid_backward", "hardsigmoid.default", {"self"}},
-      {"hardtanh_backward", "hardtanh.default", {"self"}},
-      {"softplus_backward", "softplus.default", {"self"}},
-      {"log_sigmoid_backward", "log_sigmoid.default", {"self"}},
       {"logit_backward", "logit.default", {"self"}},
       {"glu_backward", "glu.default", {"self"}},
       {"softshrink_backward", "softshrink.default", {"self"}},
@@ -771,8 +830,6 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
       {"mse_loss_backward", "mse_loss.default", {"self"}, {"target"}},
       {"smooth_l1_loss_backward", "smooth_l1_loss.default", {"self"}, {"target"}},
       {"huber_loss_backward", "huber_loss.default", {"self"}, {"target"}},
-      {"soft_margin_loss_backward", "soft_margin_loss.default", {"self"}, {"target"}},
-      {"binary_cross_entropy_backward", "binary_cross_entropy.default", {"self"}, {"target", "weight"}},
       {"multi_margin_loss_backward", "multi_margin_loss.default", {"self"}, {"target", "weight"}},
       {"multilabel_margin_loss_backward", "multilabel_margin_loss_forward.default", {"self"}, {"target"}},
       {"nll_loss_backward", "nll_loss.default", {"self"}, {"target", "weight"}},
@@ -820,6 +877,13 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
   on("tanh_backward.default",
      ofResult([](PrimBuilder &b, Value g, Value y) { return b.mul(g, b.sub(b.splatLike(y, 1), b.mul(y, y))); }));
   on("threshold_backward.default", threshold);
+  on("hardtanh_backward.default", ofOperand({"self"}, hardtanh));
+  on("hardsigmoid_backward.default", ofOperand({"self"}, hardsigmoid));
+  on("hardswish_backward.default", ofOperand({"self"}, hardswish));
+  on("softplus_backward.default", ofOperand({"self"}, softplus));
+  on("log_sigmoid_backward.default", ofOperand({"self"}, logSigmoid));
+  on("soft_margin_loss_backward.default", ofOperand({"self", "target"}, softMarginLoss, /*isLoss=*/true));
+  on("binary_cross_entropy_backward.default", ofOperand({"self", "target", "weight"}, crossEntropy, /*isLoss=*/true));
   on("elu_backward.default", elu);
   on("leaky_relu_backward.default", leakyRelu);
   on("_prelu_kernel_backward.default", prelu);

@@ -213,7 +213,7 @@ LogicalResult moveStatistics(NodeContext &ctx, size_t first) {
   const bool isComputed = bool(c.tensor("momentum")); // of a running average: 1 / the number of runs
   const double momentum = isComputed ? 0 : c.number("momentum", 0.1);
   auto move = [&](size_t i, Value running, Value batch) -> LogicalResult {
-    const Type type = b.elementOf(running), compute = b.elementOf(batch);
+    const Type compute = b.elementOf(batch);
     FailureOr<Value> fitting = ctx.castSizes(running, channels);
     if (failed(fitting))
       return failure();
@@ -225,7 +225,7 @@ LogicalResult moveStatistics(NodeContext &ctx, size_t first) {
     };
     Value kept = of(b.convert(*fitting, compute), b.sub(b.scalar(compute, 1), *share), 1 - momentum);
     Value moved = b.add(kept, of(b.reshape(batch, channels), *share, momentum));
-    return ctx.set(i, b.convert(moved, type));
+    return setFloats(ctx, i, moved, b.elementOf(running));
   };
   AffineExpr count = b.size(1);
   for (int64_t dim : dims)
@@ -242,8 +242,9 @@ LogicalResult functionalBatchNorm(NodeContext &ctx) {
   Call c(ctx);
   if (c.flag("training"))
     return success(succeeded(batchNormByBatch(ctx)) && succeeded(moveStatistics(ctx, 3)));
-  (void)ctx.set(3, c.tensor("running_mean"));
-  (void)ctx.set(4, c.tensor("running_var"));
+  for (auto [i, name] : {std::pair(3, "running_mean"), std::pair(4, "running_var")})
+    if (Value kept = c.tensor(name))
+      (void)setFloats(ctx, i, kept, ctx.b.elementOf(kept));
   return batchNormByRunning(ctx);
 }
 

@@ -376,6 +376,13 @@ FailureOr<AffineExpr> Call::size(StringRef name, std::optional<int64_t> otherwis
   return ctx.invalid("argument \"" + name + "\" is " + (attr ? "no integer" : "missing"));
 }
 
+LogicalResult tc::setFloats(NodeContext &ctx, size_t i, Value value, Type otherwise) {
+  const auto outputs = ctx.node().getOutputs();
+  auto declared = i < outputs.size() ? dyn_cast<RankedTensorType>(outputs[i].getType()) : RankedTensorType();
+  const bool isDeclared = declared && isa<FloatType>(declared.getElementType());
+  return ctx.set(i, ctx.b.convert(value, isDeclared ? declared.getElementType() : otherwise));
+}
+
 FailureOr<SmallVector<Value>> tc::callATen(NodeContext &ctx, StringRef type, ArrayRef<TensorArgument> tensors,
                                            NamedAttrList attributes, size_t resultCount) {
   SmallVector<StringRef> names;

@@ -175,6 +175,11 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>> callATen(NodeContext &ctx, llvm:
                                                          llvm::ArrayRef<TensorArgument> tensors,
                                                          mlir::NamedAttrList attributes, size_t resultCount = 1);
 
+/// Sets result `i`, floats, in the type that the model declares for it; else `otherwise`. Where half precision meets f32
+/// parameters or statistics, PyTorch's metadata does not always say what its kernels give, and what reads the result
+/// expects what was declared.
+mlir::LogicalResult setFloats(NodeContext &ctx, size_t i, mlir::Value value, mlir::Type otherwise);
+
 /// Real and imaginary part of a complex tensor, and the tensor of them.
 std::pair<mlir::Value, mlir::Value> splitComplex(PrimBuilder &b, mlir::Value value);
 mlir::Value joinComplex(PrimBuilder &b, mlir::Value real, mlir::Value imaginary);

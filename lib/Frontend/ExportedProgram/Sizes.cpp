@@ -118,10 +118,10 @@ void ProgramSizes::readRanges(ArrayRef<ProgramInput> inputs, const json &program
     if (place == symbols.end())
       continue; // of a derived dim, which follows, or of a size that depends on data, which nodes check
     // Every symbol is 2 or more while a program is exported; PyTorch itself runs it with 0 and 1, too
-    // (torch/_export/utils.py, _check_input_constraints_for_graph).
+    // (torch/_export/utils.py, _check_input_constraints_for_graph). Below 0 is a number that derived dims alone hold.
     int64_t min = integer(member(entry.value(), "min_val")).value_or(0);
     int64_t max = integer(member(entry.value(), "max_val")).value_or(INT64_MAX);
-    if (min <= 2)
+    if (min <= 2 && (min >= 0 || place->second.isNumber))
       min = place->second.isNumber ? INT64_MIN : 0;
     const Place &at = place->second;
     if (at.isNumber) {

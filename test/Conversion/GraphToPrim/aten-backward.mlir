@@ -32,6 +32,28 @@ graph.func @bias(%g: tensor<4x6xf32> {graph.name = "g"}, %x: tensor<4x6xf32> {gr
 
 // -----
 
+// The gradient of a parameter of f32 is of f32, as the model declares it, though the input is narrower (autocast).
+// CHECK-LABEL: func.func @of_parameters
+// CHECK: return {{.*}} : tensor<4x6xbf16>, tensor<6xf32>
+graph.func @of_parameters(%g: tensor<4x6xbf16> {graph.name = "g"}, %x: tensor<4x6xbf16> {graph.name = "x"}, %m: tensor<4x1xf32> {graph.name = "m"}, %w: tensor<6xf32> {graph.name = "w"}) -> (tensor<4x6xbf16>, tensor<6xf32>) attributes {opsets = {aten = 10 : i64}} {
+  %y:3 = graph.node "aten":"native_layer_norm_backward.default" opset 10(%g, %x, %m, %m, %w) {arg_names = ["grad_out", "input", "mean", "rstd", "weight"], normalized_shape = array<i64: 6>, output_mask = array<i1: true, true, false>} : (tensor<4x6xbf16>, tensor<4x6xbf16>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<6xf32>) -> (tensor<4x6xbf16>, tensor<6xf32>, none)
+  graph.yield %y#0, %y#1 : tensor<4x6xbf16>, tensor<6xf32>
+}
+
+// -----
+
+// The slope of softplus is the logistic function, also where it is 1/2; that of a probability's loss is finite.
+// CHECK-LABEL: func.func @of_operands
+// CHECK: prim.logistic
+// CHECK: prim.max
+graph.func @of_operands(%g: tensor<4xf32> {graph.name = "g"}, %x: tensor<4xf32> {graph.name = "x"}, %t: tensor<4xf32> {graph.name = "t"}) -> (tensor<4xf32>, tensor<4xf32>) attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"softplus_backward.default" opset 10(%g, %x) {arg_names = ["grad_output", "self"], beta = 1.0, threshold = 20.0} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %z = graph.node "aten":"binary_cross_entropy_backward.default" opset 10(%g, %x, %t) {arg_names = ["grad_output", "self", "target"], reduction = 0 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  graph.yield %y, %z : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // What has the result in the operand's place, too: it has the same sign.
 // CHECK-LABEL: func.func @of_result
 // CHECK: prim.select
