@@ -38,8 +38,8 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 def points():
     random = np.random.default_rng(1)
     ends = [0, np.inf, np.nan, SMALLEST, 3.4e38, 1, np.nextafter(np.float32(1), 2), np.nextafter(np.float32(1), 0), 88.72, 89, 17.4, 200, 0.5, 0.75, 1.5,
-            2.0**24, 2.0**25, 2.0**126, 2.0**127]
-    magnitudes = np.concatenate([ends, np.exp(random.uniform(-87, 88, 20000)), random.uniform(0, 1, 20000), random.uniform(0, 100, 20000)])
+            2.0**24, 2.0**25, 2.0**126, 2.0**127, SMALLEST / 2, 1e-40, 2.0**-149]
+    magnitudes = np.concatenate([ends, np.exp(random.uniform(-103, 88, 20000)), random.uniform(0, 1, 20000), random.uniform(0, 100, 20000)])
     return np.concatenate([magnitudes, -magnitudes]).astype(np.float32)
 
 

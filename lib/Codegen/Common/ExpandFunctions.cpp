@@ -401,7 +401,7 @@ struct ExpM1Pattern : public OpRewritePattern<math::ExpM1Op> {
 
 /// log x and log(1 + x) of vectors, without a division: u = x or 1 + x is 2^n m with m in [3/4, 3/2), of which the
 /// logarithm is a polynomial in m - 1, made of x so that what 1 + x rounds off is not lost. Numbers below the smallest
-/// normal one count as it. Polynomial: minimax for the relative error, 2^-27, on [-1/4, 1/2].
+/// normal one are taken 2^23 times. Polynomial: minimax for the relative error, 2^-27, on [-1/4, 1/2].
 template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
@@ -414,7 +414,10 @@ template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePatte
     const Location loc = e.loc;
     Value x = op.getOperand(), one = e.constant(1);
     Value u = isOnePlus ? e.add(x, one) : x;
-    Value least = e.constant(smallest), positive = e.select(arith::CmpFPredicate::OLT, u, least, least, u);
+    auto ifSmall = [&](Value small, Value other) {
+      return isOnePlus ? other : e.select(arith::CmpFPredicate::OLT, u, e.constant(smallest), small, other);
+    };
+    Value positive = ifSmall(e.mul(u, e.constant(0x1p23)), u);
     Value exponent = arith::ShRSIOp::create(
         rewriter, loc, arith::SubIOp::create(rewriter, loc, e.bits(positive), e.bits(kThreeQuarters)), e.bits(23));
     Value shift = arith::ShLIOp::create(rewriter, loc, exponent, e.bits(23));
@@ -429,6 +432,7 @@ template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePatte
                                -2.500009536743164e-1, 3.333345055580139e-1, -0.5});
     p = e.fma(p, e.mul(f, f), f);
     Value n = arith::SIToFPOp::create(rewriter, loc, e.type, exponent);
+    n = ifSmall(e.sub(n, e.constant(23)), n);
     Value result = e.fma(n, e.constant(0.693145751953125), e.fma(n, e.constant(1.42860677e-6), p));
     rewriter.replaceOp(op, e.logarithmOf(u, result));
     return success();

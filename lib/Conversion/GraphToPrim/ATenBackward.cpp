@@ -428,8 +428,8 @@ NodeHandler softmax(bool isLog) {
   };
 }
 
-/// A gradient that the operand tells: `emit` gets g and the values of `names`, the operand first, in f32 or wider and of
-/// one shape. `isLoss`: g is that of the reduction of an element's losses.
+/// A gradient that the operand tells: `emit` gets g and the values of `names`, the operand first, in f32 or wider and
+/// of one shape. `isLoss`: g is that of the reduction of an element's losses.
 template <typename Fn> NodeHandler ofOperand(std::vector<StringRef> names, Fn emit, bool isLoss = false) {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
@@ -478,9 +478,7 @@ Value softplus(Call &c, Value g, Values v) {
   Value x = b.binary<MulOp>(v[0], c.number("beta", 1));
   return b.select(b.compare(CompareKind::GT, x, c.number("threshold", 20)), g, b.mul(g, b.unary<LogisticOp>(x)));
 }
-Value logSigmoid(Call &c, Value g, Values v) {
-  return c.b.mul(g, c.b.unary<LogisticOp>(c.b.unary<NegOp>(v[0])));
-}
+Value logSigmoid(Call &c, Value g, Values v) { return c.b.mul(g, c.b.unary<LogisticOp>(c.b.unary<NegOp>(v[0]))); }
 Value softMarginLoss(Call &c, Value g, Values v) {
   PrimBuilder &b = c.b;
   Value away = b.unary<NegOp>(v[1]);

@@ -20,10 +20,10 @@ using namespace tc::prim;
 
 namespace {
 
-/// The default type of a number: bool, i64 or f32.
-Type defaultOf(PrimBuilder &b, Type number) {
-  return isa<FloatType>(number)     ? Type(b.getF32Type())
-         : isa<ComplexType>(number) ? Type(ComplexType::get(b.getF32Type()))
+/// The default type of a number: bool, i64 or the default of floats.
+Type defaultOf(Call &c, Type number) {
+  return isa<FloatType>(number)     ? c.defaultFloat()
+         : isa<ComplexType>(number) ? Type(ComplexType::get(c.defaultFloat()))
                                     : number;
 }
 
@@ -48,9 +48,9 @@ NodeHandler ofSize(Fill fill) {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
     FailureOr<Sizes> sizes = c.sizes("size");
-    Type own = fill.argument ? c.numberType(fill.argument) : Type(ctx.b.getF32Type());
+    Type own = fill.argument ? c.numberType(fill.argument) : Type();
     FailureOr<Type> type =
-        failed(sizes) ? FailureOr<Type>(failure()) : c.dtype(defaultOf(ctx.b, own ? own : Type(ctx.b.getF32Type())));
+        failed(sizes) ? FailureOr<Type>(failure()) : c.dtype(own ? defaultOf(c, own) : c.defaultFloat());
     return failed(type) ? failure() : filled(c, *sizes, *type, fill);
   };
 }
@@ -71,7 +71,7 @@ NodeHandler likeSelf(Fill fill, bool hasSize) {
 /// One number, of default f32 type.
 LogicalResult scalarTensor(NodeContext &ctx) {
   Call c(ctx);
-  FailureOr<Type> type = c.dtype(ctx.b.getF32Type());
+  FailureOr<Type> type = c.dtype(c.defaultFloat());
   return failed(type) ? failure() : filled(c, {}, *type, {0, "s"});
 }
 
@@ -90,7 +90,7 @@ LogicalResult arange(NodeContext &ctx) {
   bool isReal = false;
   for (StringRef name : {"start", "end", "step"})
     isReal |= isa_and_nonnull<FloatType>(c.numberType(name));
-  FailureOr<Type> type = c.dtype(isReal ? Type(b.getF32Type()) : Type(b.getI64Type()));
+  FailureOr<Type> type = c.dtype(isReal ? c.defaultFloat() : Type(b.getI64Type()));
   if (failed(type))
     return failure();
   if (!isa<FloatType, IntegerType>(*type))
@@ -149,7 +149,7 @@ LogicalResult arange(NodeContext &ctx) {
 LogicalResult linspace(NodeContext &ctx, bool isLog) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
-  FailureOr<Type> type = c.dtype(b.getF32Type());
+  FailureOr<Type> type = c.dtype(c.defaultFloat());
   FailureOr<AffineExpr> steps = failed(type) ? FailureOr<AffineExpr>(failure()) : c.size("steps");
   if (failed(steps))
     return failure();
@@ -188,7 +188,7 @@ LogicalResult eye(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
   FailureOr<AffineExpr> rows = c.size("n"), columns = failed(rows) || !c.has("m") ? rows : c.size("m");
-  FailureOr<Type> type = failed(columns) ? FailureOr<Type>(failure()) : c.dtype(b.getF32Type());
+  FailureOr<Type> type = failed(columns) ? FailureOr<Type>(failure()) : c.dtype(c.defaultFloat());
   if (failed(type))
     return failure();
   Sizes sizes{*rows, *columns};
@@ -245,7 +245,7 @@ NodeHandler random(Distribution distribution, StringRef like = "") {
     PrimBuilder &b = ctx.b;
     FailureOr<Sizes> sizes = sizesOf(c, like);
     bool isInteger = distribution == Distribution::Integers;
-    Type own = isInteger ? Type(b.getI64Type()) : Type(b.getF32Type());
+    Type own = isInteger ? Type(b.getI64Type()) : c.defaultFloat();
     if (succeeded(sizes) && !like.empty())
       own = b.elementOf(c.tensor(like));
     FailureOr<Type> type = failed(sizes) ? FailureOr<Type>(failure()) : c.dtype(own);

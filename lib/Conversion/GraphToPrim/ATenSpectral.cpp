@@ -37,7 +37,7 @@ FailureOr<Signal> readSignal(Call &c, StringRef name) {
   if (b.isComplex(*self))
     return Signal{b.asParts(*self), rank};
   if (isa<IntegerType>(b.elementOf(*self)))
-    self = b.convert(*self, b.getF32Type());
+    self = b.convert(*self, c.defaultFloat());
   return Signal{b.unsqueeze(*self, rank), rank};
 }
 
@@ -274,7 +274,7 @@ NodeHandler frequencies(bool isHalf) {
     Call c(ctx);
     PrimBuilder &b = ctx.b;
     FailureOr<AffineExpr> n = c.size("n");
-    FailureOr<Type> type = c.dtype(b.getF32Type());
+    FailureOr<Type> type = c.dtype(c.defaultFloat());
     if (failed(n) || failed(type))
       return failure();
     std::optional<int64_t> count = getConstantSize(*n);
@@ -526,7 +526,7 @@ NodeHandler makeWindow(WindowShape shape, double alpha, double beta) {
     Call c(ctx);
     PrimBuilder &b = ctx.b;
     FailureOr<AffineExpr> length = c.size("window_length");
-    FailureOr<Type> type = c.dtype(b.getF32Type());
+    FailureOr<Type> type = c.dtype(c.defaultFloat());
     if (failed(length) || failed(type))
       return failure();
     if (!isa<FloatType>(*type))
@@ -642,7 +642,7 @@ LogicalResult angle(NodeContext &ctx) {
   }
   // Of real numbers: pi below 0, also NaN stays.
   if (isa<IntegerType>(b.elementOf(*self)))
-    self = b.convert(*self, b.getF32Type());
+    self = b.convert(*self, c.defaultFloat());
   Value isNegative = b.compare(CompareKind::LT, *self, 0), isNan = b.compare(CompareKind::NE, *self, *self);
   Value half = b.select(isNegative, b.splatLike(*self, M_PI), b.splatLike(*self, 0));
   return ctx.result(b.select(isNan, *self, half));

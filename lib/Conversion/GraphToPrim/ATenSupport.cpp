@@ -236,6 +236,7 @@ FailureOr<Value> Call::bound(StringRef name, Type type, bool isLower, std::optio
 FailureOr<Type> Call::commonType(ArrayRef<StringRef> names, Integers integers) {
   TypePromotion promotion;
   std::string given;
+  bool anyFloats = false;
   for (StringRef name : names) {
     Type number = numberType(name);
     Value value = number ? Value() : tensor(name);
@@ -245,6 +246,7 @@ FailureOr<Type> Call::commonType(ArrayRef<StringRef> names, Integers integers) {
       promotion.addNumber(number);
     else
       promotion.addTensor(b.elementOf(value), b.rankOf(value));
+    anyFloats |= value && categoryOf(b.elementOf(value)) >= 2;
     given += (given.empty() ? "" : ", ") + (value ? describe(value) : "a number");
   }
   if (given.empty())
@@ -253,9 +255,20 @@ FailureOr<Type> Call::commonType(ArrayRef<StringRef> names, Integers integers) {
   if (!type || categoryOf(type) < 0)
     return ctx.unsupported("of " + given +
                            " is not supported: they have no common type; convert them by .to(dtype) before");
-  if (integers == Integers::Floats && categoryOf(type) < 2)
-    type = b.getF32Type();
+  // Floats of integers, or by a number alone.
+  if ((integers == Integers::Floats && categoryOf(type) < 2) || (!anyFloats && categoryOf(type) == 2))
+    type = defaultFloat();
   return type;
+}
+
+Type Call::defaultFloat() {
+  const auto outputs = ctx.node().getOutputs();
+  Type declared = outputs.empty() ? Type() : outputs[0].getType();
+  if (auto tensor = dyn_cast_or_null<RankedTensorType>(declared))
+    declared = tensor.getElementType();
+  if (auto complex = dyn_cast_or_null<ComplexType>(declared))
+    declared = complex.getElementType();
+  return declared && declared.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
 }
 
 FailureOr<SmallVector<Value>> Call::promoted(ArrayRef<StringRef> names, Integers integers, bool inAccumulator,

@@ -150,14 +150,17 @@ public:
   mlir::FailureOr<mlir::AffineExpr> sizeOf(mlir::Value value, llvm::StringRef argument);
   /// One integer, a constant or what the program computes (`sizeOf`).
   mlir::FailureOr<mlir::AffineExpr> size(llvm::StringRef name, std::optional<int64_t> otherwise = {});
-  /// One that must be of floats, or (`orIntegers`) is made f32, as PyTorch computes of integers.
+  /// The type of floats where nothing tells one (torch.get_default_dtype): f32, or f64 where the model declares the
+  /// node's result in it.
+  mlir::Type defaultFloat();
+  /// One that must be of floats, or (`orIntegers`) is made of the default type, as PyTorch computes of integers.
   mlir::FailureOr<mlir::Value> floats(llvm::StringRef name, bool orIntegers = false) {
     mlir::FailureOr<mlir::Value> value = required(name);
     if (failed(value) || b.isFloat(*value))
       return value;
     if (!orIntegers || !llvm::isa<mlir::IntegerType>(b.elementOf(*value)))
       return ctx.invalid("argument \"" + name + "\" must be a tensor of floats, but is " + describe(*value));
-    return b.convert(*value, b.getF32Type());
+    return b.convert(*value, defaultFloat());
   }
 
   NodeContext &ctx;
@@ -175,9 +178,9 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>> callATen(NodeContext &ctx, llvm:
                                                          llvm::ArrayRef<TensorArgument> tensors,
                                                          mlir::NamedAttrList attributes, size_t resultCount = 1);
 
-/// Sets result `i`, floats, in the type that the model declares for it; else `otherwise`. Where half precision meets f32
-/// parameters or statistics, PyTorch's metadata does not always say what its kernels give, and what reads the result
-/// expects what was declared.
+/// Sets result `i`, floats, in the type that the model declares for it; else `otherwise`. Where half precision meets
+/// f32 parameters or statistics, PyTorch's metadata does not always say what its kernels give, and what reads the
+/// result expects what was declared.
 mlir::LogicalResult setFloats(NodeContext &ctx, size_t i, mlir::Value value, mlir::Type otherwise);
 
 /// Real and imaginary part of a complex tensor, and the tensor of them.

@@ -176,8 +176,8 @@ private:
       ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
     // The same, and for PyTorch a position has no gradient from the first and last element on.
     if (padding != "zeros" && mode == "linear" && isAsPyTorch) {
-      Value isAtEnd = b.binary<OrOp>(b.compare(CompareKind::LE, x, 0),
-                                     b.compare(CompareKind::GE, x, b.binary<SubOp>(extent, 1)));
+      Value isAtEnd =
+          b.binary<OrOp>(b.compare(CompareKind::LE, x, 0), b.compare(CompareKind::GE, x, b.binary<SubOp>(extent, 1)));
       ratio = b.select(isAtEnd, b.splatLike(ratio, 0), ratio);
     }
     if (holdsPosition && mode == "cubic") // what is held at an element is that element, on both sides
