@@ -9,7 +9,7 @@ Each model runs in a process of its own. Right: inference within 1e-4 of eager's
 1e-3, the gradients of the first within 1e-4 of those in float64 under the same seeds, or three times as far as eager's. Where a step is farther, a rounding may
 have decided a ReLU or a maximum, with which gradients jump: eight more runs take parameters and inputs that are at most one unit in the last place away, each
 beside float64 with the same values. Then the smallest error of all runs is compared with eager's smallest, which shows what is wrong each time, and the largest
-with eager's largest, or with what float64 itself changes by between two of these neighbours. A process that ends by a signal is repeated without peers, so that what they destroy is not tc's ("ended" says how it went).
+with eager's largest; or with the least and the most that float64 itself changes by between two of these neighbours. A process that ends by a signal is repeated without peers, so that what they destroy is not tc's ("ended" says how it went).
 On a GPU ("cuda") each time ends with what was enqueued, and products are exact f32's. --mode is torch.compile's, of both.
 first_s: the first call, with the compile (Inductor's caches are off); run_us: the median of calls after that, taken in turns. Needs an environment with
 requirements-bench.txt, timm==1.0.31 and tc_compiler (PYTHONPATH=build/python TC_BIN=build/bin).
@@ -57,9 +57,9 @@ def error(actual, expected, floor=0.0):
     return worst
 
 
-def is_within(errors, of_eager, least, jump=0.0):
-    """Whether errors of some runs are numbers, and at most `least`, or three times eager's: the smallest of them, and the largest, which may be a `jump`."""
-    return all(map(math.isfinite, errors)) and min(errors) <= max(least, 3 * min(of_eager)) and max(errors) <= max(least, 3 * max(of_eager), jump)
+def is_within(errors, of_eager, least, jumps=(0.0,)):
+    """Whether errors of some runs are numbers, and at most `least`, or three times eager's, or what the truth `jumps` by: the smallest of them, and the largest."""
+    return all(map(math.isfinite, errors)) and all(choose(errors) <= max(least, 3 * choose(of_eager), choose(jumps)) for choose in (min, max))
 
 
 def perturbed(tensor, generator):
@@ -103,7 +103,7 @@ def judge_training(result, module, inputs, found, truth, run_again):
     def is_right(backend):
         return all(is_within([run[backend][i] for run in runs], [run["eager"][i] for run in runs], least, jumps[i]) for i, least in enumerate((1e-3, 1e-4)))
 
-    runs, jumps = [errors(found, truth)], [0.0, 0.0]
+    runs, jumps = [errors(found, truth)], [(0.0,), (0.0,)]
     if truth and not all(map(is_right, found)):
         generator, truths = torch.Generator().manual_seed(7), [truth]
         for _ in range(8):
@@ -115,8 +115,8 @@ def judge_training(result, module, inputs, found, truth, run_again):
             runs.append(errors(found_there, truth_there))
             truths.append(truth_there)
         pairs = [errors({"eager": x, "near": y}, x)["near"] for x, y in itertools.combinations(truths, 2)]
-        jumps = [max(pair[i] for pair in pairs) for i in range(2)]
-        result["jumps"] = jumps
+        jumps = [[pair[i] for pair in pairs] for i in range(2)]
+        result["jumps"] = [(min(of), max(of)) for of in jumps]
     for backend in found:
         losses, gradients = zip(*(run[backend] for run in runs))
         result[backend].update(loss_error=losses[0], gradient_error=gradients[0] if truth else None, right=is_right(backend))

@@ -34,8 +34,9 @@ def test_errors_of_runs():
     assert torch_compile.is_within([0.2, 6e-5, 0.1], [0.01, 0.2, 0.2], 1e-4)
     assert not torch_compile.is_within([0.2, 2e-3, 0.1], [5e-5, 0.2, 0.2], 1e-4) # never near
     assert not torch_compile.is_within([0.9, 6e-5, 0.1], [5e-5, 0.2, 0.2], 1e-4) # once too far
-    assert torch_compile.is_within([0.9, 6e-5, 0.1], [5e-5, 0.2, 0.2], 1e-4, jump=1.0)
-    assert not torch_compile.is_within([0.9, 2e-3, 0.1], [5e-5, 0.2, 0.2], 1e-4, jump=1.0) # never near
+    assert torch_compile.is_within([0.9, 6e-5, 0.1], [5e-5, 0.2, 0.2], 1e-4, [0, 1.0])
+    assert not torch_compile.is_within([0.9, 2e-3, 0.1], [5e-5, 0.2, 0.2], 1e-4, [0, 1.0]) # never near
+    assert torch_compile.is_within([0.9, 2e-3, 0.1], [5e-5, 0.2, 0.2], 1e-4, [3e-3, 1.0]) # nor is the truth
     assert not torch_compile.is_within([float("inf")], [float("inf")], 1e-4)
     assert not torch_compile.is_within([float("nan")], [1.0], 1e-4)
 
