@@ -14,8 +14,10 @@
 #include "tcrt/tcrt.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   tcrt_model_t *model;
@@ -23,6 +25,27 @@ typedef struct {
   uint32_t count; /* inputs of "step" */
   tcrt_tensor_t *inputs;
 } trainer_t;
+
+/* The element of a loss, which is of the module's float type. */
+static double number_of(const tcrt_tensor_t *loss) {
+  uint16_t bits;
+  uint32_t wide;
+  float value;
+  if (loss->dtype == TCRT_DTYPE_F64)
+    return *(const double *)loss->data;
+  if (loss->dtype == TCRT_DTYPE_F32)
+    return *(const float *)loss->data;
+  memcpy(&bits, loss->data, sizeof bits);
+  if (loss->dtype == TCRT_DTYPE_F16) {
+    int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+    double size = exponent == 0x1f ? (fraction ? NAN : INFINITY)
+                                   : ldexp(exponent ? fraction + 1024 : fraction, (exponent ? exponent : 1) - 25);
+    return bits >> 15 ? -size : size;
+  }
+  wide = (uint32_t)bits << 16; /* bf16: the upper half of an f32 */
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
 
 /* Binds a buffer to every input. The buffers stay in use until the context ends. */
 static tcrt_status_t open_trainer(const char *path, trainer_t *t) {
@@ -48,8 +71,16 @@ static tcrt_status_t open_trainer(const char *path, trainer_t *t) {
     tcrt_tensor_t *tensor = &t->inputs[t->count];
     tensor->dtype = value.dtype;
     tensor->rank = value.rank;
-    for (uint32_t d = 0; d < value.rank; ++d)
+    for (uint32_t d = 0; d < value.rank; ++d) {
       tensor->dims[d] = value.dims[d];
+      if (value.dims[d] < 0) {
+        fprintf(stderr,
+                "train: %s: input \"%s\" has sizes of any kind (dynamic), which DATA does not tell; compile it for one "
+                "size\n",
+                path, value.name);
+        return TCRT_ERROR_REFUSED;
+      }
+    }
     if (!tcrt_tensor_size(tensor->dtype, tensor->rank, tensor->dims, &tensor->size_bytes))
       return TCRT_ERROR_REFUSED;
     tensor->data = malloc(tensor->size_bytes + 1);
@@ -110,11 +141,11 @@ int main(int argc, char **argv) {
     if (status == TCRT_OK)
       status = tcrt_context_get_output(t.context, 0, &loss);
     if (status == TCRT_OK)
-      printf("step %d: loss %.9g\n", step, loss.dtype == TCRT_DTYPE_F32 ? *(float *)loss.data : *(double *)loss.data);
+      printf("step %d: loss %.9g\n", step, number_of(&loss));
     if (status == TCRT_OK && argc == 4)
       status = decay_rates(&t, strtod(argv[3], NULL));
   }
-  if (status != TCRT_OK)
+  if (status != TCRT_OK && *tcrt_last_error())
     fprintf(stderr, "%s\n", tcrt_last_error());
   fclose(file);
   tcrt_context_destroy(t.context);

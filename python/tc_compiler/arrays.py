@@ -75,10 +75,15 @@ def stream_of(stream: Any) -> int:
     return number or _DEFAULT_STREAM
 
 
+def is_index(number: str) -> bool:
+    """Whether it may be the number of a device: empty, or decimal and an int32."""
+    return not number or (number.isdecimal() and len(number) < 11 and int(number) < 2**31)
+
+
 def gpu_of(device: Any) -> int:
     """The index that "cuda" or "cuda:1" names."""
     kind, _, number = str(device).partition(":")
-    if kind != "cuda" or (number and not number.isdecimal()):
+    if kind != "cuda" or not is_index(number):
         raise InvalidError(f'there is no device "{device}" for arrays; devices are cpu, cuda and cuda:INDEX')
     return int(number or 0)
 
@@ -120,8 +125,58 @@ def is_on_gpu(given: Any) -> bool:
     if isinstance(given, (np.ndarray, np.generic, int, float, complex, list, tuple, dict, str, bytes)) or given is None:
         return False
     if hasattr(given, "__dlpack_device__"):
-        return given.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
+        try:
+            return given.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
+        except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError):
+            return False # of a device without memory: whoever reads it says so
     return hasattr(given, "__cuda_array_interface__")
+
+
+LAZY = ("PyTorch conjugates, negates or makes zeros of it lazily; give one with its elements in memory, as "
+        "torch.empty(t.shape, dtype=t.dtype).copy_(t) returns") # fmt: skip
+
+
+def is_of_torch(given: Any) -> bool:
+    """Whether it is a tensor of PyTorch, which need not be here."""
+    return hasattr(given, "resolve_conj")
+
+
+def is_lazy(given: Any) -> bool:
+    """Whether it is a tensor of PyTorch whose memory does not hold its elements: bits of the tensor conjugate or negate them, or
+    it has no memory for zeros."""
+    return is_of_torch(given) and (given.is_conj() or given.is_neg() or given._is_zerotensor())
+
+
+def resolved(given: Any) -> Any:
+    """What is to be read: a lazy tensor with its elements in memory, others as they are, without gradients."""
+    if getattr(given, "requires_grad", False):
+        given = given.detach()
+    if not is_lazy(given):
+        return given
+    return given.new_zeros(given.shape) if given._is_zerotensor() else given.resolve_conj().resolve_neg()
+
+
+def array_of_torch(tensor: Any) -> np.ndarray:
+    """The elements of a tensor of PyTorch, of any type that tc has, in host memory. Raises InvalidError where the package of the
+    type is not installed, and what PyTorch raises for tensors without elements in memory."""
+    dtype = dtype_of_torch(tensor)
+    if dtype is None or dtype.is_of_numpy:
+        own: np.ndarray = resolved(tensor).cpu().numpy()
+        return own
+    return bytes_of_torch(tensor).view(dtype.numpy).reshape(tensor.shape)
+
+
+def bytes_of_torch(tensor: Any) -> np.ndarray:
+    """The same as bytes: NumPy has no name for some dtypes."""
+    import torch
+
+    data: np.ndarray = resolved(tensor).cpu().contiguous().flatten().view(torch.uint8).numpy()
+    return data
+
+
+def dtype_of_torch(tensor: Any) -> DType | None:
+    """tc's type of a tensor of PyTorch."""
+    return _OF_ARRAY.get(str(tensor.dtype).removeprefix("torch."))
 
 
 def gpu_named_by(array: Any) -> int:
@@ -188,7 +243,12 @@ def view_of(given: Any, stream: int = _DEFAULT_STREAM) -> View:
     if isinstance(given, DeviceArray):
         given._show(stream)
         return View(given._address, given._type, given._type.bits // 8, given._type.array, given.shape, True, given._gpu, False, given)
+    if is_lazy(given):
+        raise BufferError(LAZY)
     if isinstance(given, np.ndarray):
+        if not given.dtype.isnative:
+            native = given.dtype.newbyteorder("=")
+            raise BufferError(f"its byte order is not this machine's; give an array of {native}, as .astype makes it")
         dtype = _OF_ARRAY.get(given.dtype.name)
         buffer = ffi.from_buffer(_bytes_of(given)) if given.flags.c_contiguous and dtype is not None else ffi.NULL
         return View(int(ffi.cast("uintptr_t", buffer)), dtype, given.itemsize, given.dtype.name, given.shape, given.flags.c_contiguous, None, not given.flags.writeable, (given, buffer)) # fmt: skip
@@ -222,8 +282,9 @@ class DeviceArray:
     @staticmethod
     def from_host(array: Any, device: str = "cuda", stream: Any = None) -> "DeviceArray":
         """A copy of an array in host memory. device: "cuda" or "cuda:INDEX". stream: in which it will be used first (None: the default stream)."""
+        array = array_of_torch(array) if is_of_torch(array) else array
         array = np.ascontiguousarray(array).reshape(np.shape(array))
-        dtype = _OF_ARRAY.get(array.dtype.name)
+        dtype = _OF_ARRAY.get(array.dtype.name) if array.dtype.isnative else None
         if dtype is None or dtype.is_packed:
             raise InvalidError(f"arrays of {array.dtype} cannot be in memory of a GPU; convert it with .astype")
         result = DeviceArray(array.shape, dtype, gpu_of(device), stream_of(stream), stream)

@@ -16,9 +16,12 @@ import numpy as np
 
 from . import pictures, reports
 from ._tcrt import ffi, lib
-from .arrays import DeviceArray, View, _bytes_of, _check, _text, gpu_named_by, gpu_of, is_on_gpu, problem_of_target, refused, stream_of, view_of
+from .arrays import (
+    DeviceArray, View, _bytes_of, _check, _text, array_of_torch, dtype_of_torch, gpu_named_by, gpu_of, is_index, is_of_torch,
+    is_on_gpu, problem_of_target, refused, resolved, stream_of, view_of,
+) # fmt: skip
 from .dtypes import DTYPES, DType, pack, unpack
-from .errors import InvalidError, RefusedError
+from .errors import InvalidError, RefusedError, TcError
 
 Arrays = Mapping[str, Any]
 _DEVICES = {"cpu": lib.TCRT_DEVICE_CPU, "cuda": lib.TCRT_DEVICE_CUDA}
@@ -115,17 +118,17 @@ def _create_context(model: "Artifact", stream: int = 0) -> Any:
     options.profile = lib.TCRT_PROFILE_KERNELS if model._profiles else lib.TCRT_PROFILE_OFF
     options.stream = ffi.cast("void *", stream)
     options.device_outputs = True # _array_of copies them
-    made = ffi.new("tcrt_context_t **")
+    made, data = ffi.new("tcrt_context_t **"), model._data # close() takes these away after the model
     _check(lib.tcrt_context_create(model._handle(), options, made))
-    return ffi.gc(made[0], functools.partial(_destroy, _keep(model._data)))
+    return ffi.gc(made[0], functools.partial(_destroy, _keep(data)))
 
 
 class _Context:
     """A context of one function, with the tensors that its calls are given; by one thread at a time."""
 
     def __init__(self, model: "Artifact", function: "Function"):
+        self.model = model._handle() # which must be closed later
         self.handle = _create_context(model, model._stream)
-        self.model = model._model # which must be closed later
         _check(lib.tcrt_context_set_function(self.handle, function.index))
         self._prepare(function)
 
@@ -171,7 +174,7 @@ class _Place:
         gpu: int | None = gpu_named_by(array) # before it is exported, which PyTorch refuses for GPUs that are not the current one
         try:
             if gpu in (self.artifact._gpu, -1):
-                view = view_of(array, self.stream)
+                view = view_of(resolved(array), self.stream)
                 gpu = view.gpu
         except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
             raise refused(path, name, error) from error
@@ -283,6 +286,8 @@ class Function:
     def run_list(self, given: Arrays, wanted: Sequence[int] | None = None, *, stream: Any = None, device: str | None = None, out: Arrays | None = None) -> list[Any]:
         """As a call, but the outputs of these indices (None: all) in a list."""
         artifact, place = self.artifact, None
+        if artifact._model is None:
+            artifact._handle()
         if stream is not None or device is not None or out:
             place = _Place.of(artifact, stream, device, out or {}, any(map(is_on_gpu, given.values())))
         else:
@@ -303,6 +308,8 @@ class Function:
             return self._run_in(context, given, wanted) if place is None else self._run_placed(context, given, wanted, place)
         finally:
             contexts.append(context)
+            if artifact._model is None: # closed while the call was under way
+                contexts.clear()
 
     def _run_in(self, context: _Context, given: Arrays, wanted: Sequence[int] | None) -> list[Any]:
         # Most of what a small model's call takes is here: no work but for what changes from call to call.
@@ -443,7 +450,7 @@ class Function:
         """Lets the tensor show what is given, whose shape this returns; `kept`: what must live until the run is over."""
         if type(given) is not np.ndarray and is_on_gpu(given): # inside of a sequence, an optional or a map
             raise RefusedError(f'{self.artifact.path}: input "{value.name}" holds an array in memory of a GPU; give it from host memory (.cpu(), .get())')
-        array = given if type(given) is np.ndarray else _as_array(given, value)
+        array = given if type(given) is np.ndarray else self._as_array(given, value)
         if value.dtype.name == "string":
             strings, buffers = _strings_of(array)
             kept += [strings, buffers]
@@ -461,6 +468,18 @@ class Function:
         kept.append(buffer)
         tensor.data, tensor.size_bytes = buffer, data.nbytes
         return array.shape
+
+    def _as_array(self, given: Any, value: Value) -> np.ndarray:
+        if is_of_torch(given) and dtype_of_torch(given) is not value.dtype:
+            kind = str(given.dtype).removeprefix("torch.")
+            text = f"is {kind}, but the model takes {value.dtype.array}; convert it with .to"
+            raise RefusedError(f'{self.artifact.path}: input "{value.name}" {text}')
+        try:
+            return _as_array(given, value)
+        except TcError:
+            raise
+        except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError, OverflowError) as error:
+            raise refused(self.artifact.path, value.name, error) from error
 
     def _infer(self, context: _Context) -> None:
         context.output_shapes = None
@@ -542,14 +561,9 @@ _OF_NAME = {
 def _as_array(given: Any, value: Value) -> np.ndarray:
     if isinstance(given, np.ndarray):
         return np.asarray(given)
+    if is_of_torch(given):
+        return array_of_torch(given)
     if hasattr(given, "__dlpack__") and not hasattr(given, "__array_interface__"):
-        if getattr(given, "requires_grad", False):
-            given = given.detach()
-        if value.dtype.name == "bf16": # NumPy's DLPack has no bf16; torch shows the bits
-            import torch
-
-            bits: np.ndarray = given.contiguous().view(torch.int16).numpy()
-            return bits.view(value.dtype.numpy)
         return np.from_dlpack(given)
     if value.dtype.name == "string":
         return np.asarray(given, dtype=object)
@@ -612,8 +626,12 @@ class Artifact:
         name = ffi.new("char[]", variant.encode()) if variant else ffi.NULL
         options.variant = name
         kind, _, number = (device or "cpu").partition(":")
-        if kind not in _DEVICES or (number and not number.isdecimal()):
+        if kind not in _DEVICES or not is_index(number):
             raise InvalidError(f'there is no device "{device}"; devices are cpu, cuda and cuda:INDEX')
+        if not isinstance(threads, (int, np.integer)) or not 0 <= threads < 2**31:
+            raise InvalidError(f"threads is {threads!r}; give the number of threads of a run, or 0 for one per usable core")
+        if variant and "\0" in variant:
+            raise InvalidError(f"there is no variant {variant!r}: names have no NUL characters")
         options.device, options.device_index = _DEVICES[kind], int(number or 0)
         opened = ffi.new("tcrt_model_t **")
         data = None
@@ -622,6 +640,8 @@ class Artifact:
             status = lib.tcrt_model_open_memory(data, len(data), b"artifact", options, opened)
         else:
             self.path = os.fspath(source)
+            if b"\0" in os.fsencode(self.path):
+                raise InvalidError(f"{self.path!r}: no path has a NUL character; give the path of an artifact")
             status = lib.tcrt_model_open_file(os.fsencode(self.path), options, opened)
         _check(status)
         self._data, self._generation = data, _generation
@@ -649,15 +669,16 @@ class Artifact:
     def _only_context(self, function: Function, is_placed: bool = False) -> _Context:
         """`is_placed`: with tensors that may be on a GPU, or the caller's."""
         self._handle()
-        if not self._contexts_of_states:
-            self._contexts_of_states[-1, False] = _Context(self, function)
-        first = self._contexts_of_states[-1, False]
-        context = self._contexts_of_states.get((function.index, is_placed))
+        contexts = self._contexts_of_states # close() may put another one there
+        if not contexts:
+            contexts[-1, False] = _Context(self, function)
+        first = contexts[-1, False]
+        context = contexts.get((function.index, is_placed))
         if context is None: # the same context, and so the same states, with tensors for this function
             context = _Context.__new__(_Context)
             context.handle, context.model = first.handle, first.model
             context._prepare(function)
-            self._contexts_of_states[function.index, is_placed] = context
+            contexts[function.index, is_placed] = context
         _check(lib.tcrt_context_set_function(context.handle, function.index))
         return context
 
@@ -744,12 +765,12 @@ class Artifact:
         return "\n".join([f"<b>{html.escape(self.path)}</b>", *(reports.scrolled(part) for part in parts if part)])
 
     def close(self) -> None:
-        """Frees the model once no call uses it; later calls raise InvalidError."""
+        """Frees the model once no call uses it; later calls raise InvalidError, and calls under way end as usual."""
+        self._model = self._data = None # first, so that calls that end from now on keep nothing
         for function in self.functions.values():
             function._contexts.clear()
             function._placed_contexts.clear()
-        self._contexts_of_states.clear()
-        self._model = self._data = None
+        self._contexts_of_states = {}
         if self._gpu is not None:
             lib.tcrt_gpu_trim()
 

@@ -45,6 +45,8 @@ def _environment() -> dict[str, str]:
 
 def run_tool(name: str, arguments: Sequence[str], input: bytes | None = None) -> str:
     """What the tool prints; raises the exception of its exit code, with the sentences that it printed."""
+    if any("\0" in str(argument) for argument in arguments):
+        raise InvalidError(f"{name}: a path or an option holds a NUL character, which none can; leave it out")
     result = subprocess.run([find_tool(name), *arguments], input=input, capture_output=True, env=_environment())
     if result.returncode:
         text = result.stderr.decode(errors="replace").strip() or f"{name} ended with status {result.returncode}"
@@ -76,8 +78,18 @@ def _write_model(model: Any, example_inputs: Any, dims: Mapping[str, Any], folde
         model, fixed = _export(model, tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,), dims)
     if not isinstance(model, torch.export.ExportedProgram):
         raise InvalidError(f"cannot compile {type(model).__name__}; give a path, the bytes or ModelProto of an ONNX model, an ExportedProgram, or a torch.nn.Module")
+    # Archives hold memory, without the bits by which PyTorch conjugates or negates lazily.
+    lazy = [(place, name, value) for place in (model.state_dict, model.constants) for name, value in place.items()
+            if isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())] # fmt: skip
     path = os.path.join(folder, "model.pt2")
-    torch.export.save(model, path)
+    try:
+        for place, name, value in lazy:
+            resolved = value.detach().resolve_conj().resolve_neg()
+            place[name] = torch.nn.Parameter(resolved, value.requires_grad) if isinstance(value, torch.nn.Parameter) else resolved
+        torch.export.save(model, path)
+    finally:
+        for place, name, value in lazy:
+            place[name] = value
     return path, {**dims, **fixed}
 
 

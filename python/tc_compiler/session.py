@@ -8,13 +8,17 @@ from __future__ import annotations
 import concurrent.futures
 import ctypes
 import enum
+import math
+import operator
 import os
 import tempfile
+import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from .arrays import DeviceArray, gpu_of, is_on_gpu, stream_of, view_of
+from ._tcrt import lib
+from .arrays import LAZY, DeviceArray, array_of_torch, gpu_of, is_lazy, is_of_torch, is_on_gpu, stream_of, view_of
 from .artifact import Artifact, Value
 from .compiler import compile
 from .dtypes import DTYPES, DType
@@ -101,7 +105,8 @@ def _dtype_of(element_type: Any) -> DType:
     name = DTYPES[element_type].array if isinstance(element_type, int) and element_type in DTYPES else None
     if name is None:
         try:
-            name = np.dtype(element_type).name
+            dtype = np.dtype(element_type)
+            name = dtype.name if dtype.isnative else ""
         except TypeError:
             name = ""
     for dtype in DTYPES.values():
@@ -110,11 +115,37 @@ def _dtype_of(element_type: Any) -> DType:
     raise InvalidError(f"ONNX has no tensors of {element_type}")
 
 
+def _shape_of(shape: Sequence[int], dtype: DType) -> tuple[int, ...]:
+    """The sizes, of an array that an address space can hold; raises InvalidError for others."""
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        sizes = (-1,)
+    if any(size < 0 for size in sizes) or math.prod(sizes) * dtype.bits >= 2**66 or len(sizes) > lib.TCRT_MAX_RANK:
+        most = lib.TCRT_MAX_RANK
+        raise InvalidError(f"there are no arrays of shape {shape}; give a size of 0 or more for each of at most {most} dims")
+    return sizes
+
+
 def _device_of(device_type: str, device_id: int) -> str:
     kind = device_type.lower()
     if kind not in ("cpu", "cuda"):
         raise InvalidError(f'there are no arrays on "{device_type}"; devices are cpu and cuda')
     return "cpu" if kind == "cpu" else f"cuda:{device_id}"
+
+
+def _shown(data: Any) -> np.ndarray:
+    """The array, without a copy, of what is in host memory."""
+    try:
+        if is_lazy(data):
+            raise BufferError(LAZY)
+        if is_of_torch(data):
+            return array_of_torch(data)
+        return np.from_dlpack(data) if hasattr(data, "__dlpack__") else np.asarray(data)
+    except InvalidError:
+        raise
+    except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+        raise InvalidError(f"an OrtValue cannot show what is given: {error}") from error
 
 
 class OrtValue:
@@ -125,22 +156,29 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(array: np.ndarray, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """The array itself, not a copy; for "cuda" a copy there."""
+        """The array itself, not a copy; for "cuda" a copy there. Raises InvalidError for tensors of PyTorch that have no array to
+        show."""
         device = _device_of(device_type, device_id)
+        if device == "cpu" and not isinstance(array, np.ndarray):
+            array = _shown(array)
         return OrtValue(np.asarray(array) if device == "cpu" else DeviceArray.from_host(array, device))
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
         """A new array, of zeros in host memory. element_type: NumPy's, or the number of ONNX's TensorProto.DataType."""
         dtype, device = _dtype_of(element_type), _device_of(device_type, device_id)
+        shape = _shape_of(shape, dtype)
         return OrtValue(np.zeros(shape, dtype.numpy) if device == "cpu" else DeviceArray(shape, dtype, gpu_of(device), stream_of(None)))
 
     @staticmethod
     def from_dlpack(data: Any) -> "OrtValue":
-        """What exports DLPack, without a copy."""
+        """What exports DLPack, without a copy. Raises InvalidError for what cannot be shown so."""
         if not is_on_gpu(data):
-            return OrtValue(np.from_dlpack(data))
-        view = view_of(data)
+            return OrtValue(_shown(data))
+        try:
+            view = view_of(data)
+        except (BufferError, RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+            raise InvalidError(f"an OrtValue cannot show what is given: {error}") from error
         if view.dtype is None or view.gpu is None or not view.is_contiguous:
             raise InvalidError("an OrtValue is row-major, of a type that ONNX has; give what .contiguous() returns")
         return OrtValue(DeviceArray(view.shape, view.dtype, view.gpu, stream_of(None), view.owner, view.address))
@@ -202,14 +240,21 @@ class OrtValue:
         return True
 
     def update_inplace(self, data: "np.ndarray | OrtValue") -> None:
-        """Copies an array, of the same sizes and type, into this one, which stays where it is."""
+        """Copies an array, of the same sizes and type, into this one, which stays where it is. Raises InvalidError for others."""
         source = data._array if isinstance(data, OrtValue) else data
+        if is_of_torch(source) and not is_on_gpu(source):
+            source = array_of_torch(source)
         if isinstance(source, DeviceArray):
             source.copy_to(self._array)
-        elif isinstance(self._array, DeviceArray):
-            if tuple(source.shape) != self._array.shape or _dtype_of(source.dtype) is not self._array._type:
-                raise InvalidError(f"the value is {self._array._type.array}{self.shape()}, but was given {source.dtype}{list(source.shape)}")
+            return
+        source, own = np.asarray(source), self._array.dtype
+        if source.shape != tuple(self._array.shape) or source.dtype != own:
+            given = f"{source.dtype}{list(source.shape)}"
+            raise InvalidError(f"the value is {own}{self.shape()}, but was given {given}; convert it with .astype and .reshape")
+        if isinstance(self._array, DeviceArray):
             self._array._copy_from(np.ascontiguousarray(source))
+        elif not self._array.flags.writeable:
+            raise InvalidError("the value shows an array that is read-only; make it of a copy")
         else:
             self._array[...] = source
 
@@ -231,6 +276,12 @@ class IOBinding:
 
     def _array_at(self, name: str, address: int, device_type: str, device_id: int, element_type: Any, shape: Sequence[int]) -> Any:
         device, dtype = self._place(name, device_type, device_id), _dtype_of(element_type)
+        path = self._session._artifact.path
+        if dtype.name == "string":
+            raise InvalidError(f'{path}: "{name}": strings have no address that NumPy and tc share; bind an array or an OrtValue')
+        shape = _shape_of(shape, dtype)
+        if math.prod(shape) and (not isinstance(address, (int, np.integer)) or not 0 < address < 2**64):
+            raise InvalidError(f'{path}: "{name}": there is no memory at the address {address!r}; give data_ptr() of an array')
         if device != "cpu":
             return DeviceArray(tuple(shape), dtype, gpu_of(device), stream_of(self._session._artifact._stream), None, address)
         count = int(np.prod(shape, dtype=np.int64))
@@ -299,13 +350,14 @@ class InferenceSession:
 
     path_or_bytes: an artifact, or a model that is compiled first (.onnx, .pt2, .pt, ONNX's bytes); $TC_CACHE_DIR keeps what was compiled. providers:
     "CUDAExecutionProvider" first compiles for GPUs; of its options `device_id` and `user_compute_stream` count: the stream, which must outlive the session,
-    is that of its runs, which wait for it. Raises TcErrors.
+    is that of its runs, which wait for it. An artifact without code for GPUs runs on the CPU, with a RuntimeWarning, and
+    get_providers says so. Raises TcErrors.
     """
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
                  provider_options: Sequence[Any] | None = None, **_: Any): # fmt: skip
         options = sess_options or SessionOptions()
-        names = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
+        names: list[str] = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
         is_cuda = bool(names) and names[0] == "CUDAExecutionProvider"
         self._providers = ["CUDAExecutionProvider"] if is_cuda else ["CPUExecutionProvider"]
         first = providers[0] if providers else ""
@@ -315,6 +367,11 @@ class InferenceSession:
         threads = getattr(options, "intra_op_num_threads", 0)
         if self._is_artifact(path_or_bytes):
             self._artifact = Artifact(path_or_bytes, threads=threads, device=device, profile=options.enable_profiling)
+            if is_cuda and self._artifact._gpu is None:
+                text = "the artifact has no code for GPUs, so it runs on the CPU; compile it with --target=cuda"
+                warnings.warn(f"{self._artifact.path}: {text}", RuntimeWarning, stacklevel=2)
+                self._artifact = Artifact(path_or_bytes, threads=threads, profile=options.enable_profiling)
+                is_cuda, self._providers, self._provider_options = False, ["CPUExecutionProvider"], {}
         else:
             with tempfile.TemporaryDirectory(prefix="tc-") as folder:
                 output = os.path.join(folder, "model.bin") if device not in (None, "cuda:0") else None
@@ -344,6 +401,8 @@ class InferenceSession:
                 return file.read(len(_MAGIC)) == _MAGIC
         except OSError as error:
             raise InvalidError(f"{source}: cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise InvalidError(f"{source!r}: no path has a NUL character; give the path of a model") from None
 
     def _index_of(self, name: str) -> int:
         if name not in self._indices:

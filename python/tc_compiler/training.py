@@ -10,21 +10,48 @@ import json
 import os
 import re
 import tempfile
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from ._tcrt import ffi, lib
-from .arrays import _bytes_of, _check, _text, is_on_gpu
+from .arrays import _bytes_of, _check, _text, array_of_torch, bytes_of_torch, dtype_of_torch, is_of_torch, is_on_gpu
 from .artifact import Artifact
 from .compiler import _compile_file, _options
 from .dtypes import DTYPES, DType
-from .errors import InvalidError, RefusedError
+from .errors import InvalidError, RefusedError, TcError
 
 # The state that says which further names of a state_dict stand for which states, as JSON in bytes.
 _TIED = "tc.tied"
 # The state of learning rates: f64, one for each group of parameters.
 _RATES = "optimizer.lr"
+
+
+# Names of types in safetensors files.
+_OF_FILE = {"BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu"}
+_OF_FILE.update({"F64": "float64", "F32": "float32", "F16": "float16", "C64": "complex64", "BOOL": "bool"})
+_OF_FILE.update({f"{kind}{bits}": f"{name}{bits}" for kind, name in (("I", "int"), ("U", "uint")) for bits in (8, 16, 32, 64)})
+
+
+class _Elements(NamedTuple):
+    """A state's new value. `dtype`: the name that NumPy, or ml_dtypes, which need not be here, gives the type; `data`: the
+    elements, of that type or as bytes."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: np.ndarray
+
+
+def _elements_of(value: Any) -> _Elements:
+    if is_of_torch(value) and (dtype := dtype_of_torch(value)) and not dtype.is_of_numpy:
+        return _Elements(dtype.array, tuple(value.shape), bytes_of_torch(value))
+    array = np.asarray(array_of_torch(value) if is_of_torch(value) else value)
+    return _Elements(array.dtype.name if array.dtype.isnative else str(array.dtype), array.shape, np.ascontiguousarray(array))
+
+
+def _elements_of_file(given: Mapping[str, Any]) -> _Elements:
+    """Of an entry of safetensors.deserialize."""
+    return _Elements(_OF_FILE.get(given["dtype"], given["dtype"]), tuple(given["shape"]), np.frombuffer(given["data"], np.uint8))
 
 
 class TrainingArtifact(Artifact):
@@ -42,7 +69,11 @@ class TrainingArtifact(Artifact):
         return self._call("evaluate", inputs, **options)
 
     def _call(self, name: str, arguments: Sequence[Any], **options: Any) -> list[Any]:
-        function = self.functions[name]
+        self._handle()
+        function = self.functions.get(name)
+        if function is None:
+            raise InvalidError(f'{self.path}: it is no training artifact, as it has no function "{name}"; give what '
+                               "compile_training made, or load it with load") # fmt: skip
         if len(arguments) != len(function.inputs):
             raise RefusedError(f"{self.path}: {name} takes {', '.join(v.name for v in function.inputs)}, but was given {len(arguments)} arguments")
         return function.run_list({value.name: argument for value, argument in zip(function.inputs, arguments)}, **options)
@@ -54,17 +85,17 @@ class TrainingArtifact(Artifact):
             found.append((index, _text(info.name), DTYPES[info.dtype], tuple(info.dims[0 : info.rank])))
         return found
 
-    def _tensor(self, dtype: Any, array: np.ndarray) -> Any:
+    def _tensor(self, dtype: Any, shape: tuple[int, ...], array: np.ndarray) -> Any:
         tensor = ffi.new("tcrt_tensor_t *")
-        tensor.dtype, tensor.rank, tensor.size_bytes = dtype.number, array.ndim, array.nbytes
-        tensor.dims[0 : array.ndim] = array.shape
+        tensor.dtype, tensor.rank, tensor.size_bytes = dtype.number, len(shape), array.nbytes
+        tensor.dims[0 : len(shape)] = shape
         buffer = ffi.from_buffer(_bytes_of(array)) if array.size else ffi.NULL
         tensor.data = buffer
         return tensor, buffer
 
     def _read_state(self, index: int, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
         result = np.empty(shape, dtype.numpy)
-        tensor, _buffer = self._tensor(dtype, result)
+        tensor, _buffer = self._tensor(dtype, shape, result)
         _check(lib.tcrt_context_read_state(self._only_context(self.main).handle, index, tensor))
         return result
 
@@ -82,7 +113,8 @@ class TrainingArtifact(Artifact):
 
     def load_state_dict(self, states: Mapping[str, Any], strict: bool = True) -> None:
         """Sets states: arrays, or tensors of PyTorch, of the same shapes and dtypes. strict: refuses names that there are not, and parameters and buffers that
-        are missing; those of the optimiser and of random numbers may always be."""
+        are missing; those of the optimiser and of random numbers may always be. Nothing is set where one of them is
+        refused (RefusedError)."""
         known = {name: (index, dtype, shape) for index, name, dtype, shape in self._states() if name != _TIED}
         with self._state_lock or contextlib.nullcontext():
             known.update((name, known[state]) for name, state in self._further_names().items())
@@ -92,16 +124,22 @@ class TrainingArtifact(Artifact):
             if unknown or missing:
                 raise RefusedError(f"{self.path}: states do not match: there is no {', '.join(unknown) or '-'}; missing are {', '.join(missing) or '-'}")
         with self._state_lock or contextlib.nullcontext():
-            context = self._only_context(self.main).handle
+            context, tensors = self._only_context(self.main).handle, []
             for name, value in states.items():
                 if name not in known:
                     continue
                 index, dtype, shape = known[name]
-                array = np.asarray(_of_torch(value) if hasattr(value, "detach") else value)
-                array = np.ascontiguousarray(array).reshape(array.shape)
-                if array.dtype != dtype.numpy or array.shape != shape:
-                    raise RefusedError(f'{self.path}: state "{name}" is {dtype.name} {list(shape)}, but was given {array.dtype} {list(array.shape)}')
-                tensor, _buffer = self._tensor(dtype, array)
+                try:
+                    given = value if isinstance(value, _Elements) else _elements_of(value)
+                except TcError:
+                    raise
+                except (RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+                    raise RefusedError(f'{self.path}: state "{name}" cannot be read: {error}') from error
+                if given.dtype != dtype.array or given.shape != shape:
+                    was = f"{given.dtype} {list(given.shape)}"
+                    raise RefusedError(f'{self.path}: state "{name}" is {dtype.name} {list(shape)}, but was given {was}')
+                tensors.append((index, *self._tensor(dtype, shape, given.data)))
+            for index, tensor, _buffer in tensors:
                 _check(lib.tcrt_context_write_state(context, index, tensor))
 
     @property
@@ -114,9 +152,13 @@ class TrainingArtifact(Artifact):
         raise RefusedError(f"{self.path}: the optimizer takes its learning rate as a number of the compile; use another one for a schedule, such as SGD or AdamW")
 
     @learning_rates.setter
-    def learning_rates(self, rates: float | Sequence[float]) -> None:
+    def learning_rates(self, rates: Any) -> None:
         count = len(self.learning_rates)
-        values = np.array([rates] * count if isinstance(rates, (int, float)) else list(rates), np.float64)
+        try: # also numbers of NumPy and tensors without dims
+            values = np.array([float(rates)] * count if np.ndim(rates) == 0 else [float(rate) for rate in rates], np.float64)
+        except (TypeError, ValueError, RuntimeError) as error:
+            text = f"learning rates are a number, or one for each group of parameters, but were given as {rates!r}"
+            raise RefusedError(f"{self.path}: {text}") from error
         if values.shape != (count,):
             raise RefusedError(f"{self.path}: it takes a learning rate for each group of parameters, {count} in all, but {len(values)} {'was' if len(values) == 1 else 'were'} given")
         self.load_state_dict({_RATES: values}, strict=False)
@@ -137,8 +179,13 @@ class TrainingArtifact(Artifact):
     def load_states(self, path: str | os.PathLike[str]) -> None:
         """Sets the states that a safetensors file holds, as save_states or PyTorch's tools wrote it."""
         safetensors, name = _safetensors(), os.fspath(path)
+        states: dict[str, Any]
         try:
-            states = safetensors.numpy.load_file(name)
+            try:
+                states = safetensors.numpy.load_file(name)
+            except (AttributeError, KeyError, TypeError): # NumPy knows a type by ml_dtypes alone, which need not be here
+                with open(name, "rb") as file:
+                    states = {key: _elements_of_file(value) for key, value in safetensors.deserialize(file.read())}
         except (OSError, safetensors.SafetensorError) as error:
             raise InvalidError(f"{name}: error: the file holds no states that can be read: {error}; give a safetensors file, as save_states writes it") from error
         self.load_state_dict(states)
@@ -150,18 +197,6 @@ def _safetensors() -> Any:
     except ImportError:
         raise InvalidError("files of states need the package safetensors; install it with: pip install safetensors") from None
     return safetensors
-
-
-def _of_torch(tensor: Any) -> np.ndarray:
-    """The elements of a tensor of PyTorch, of any type that tc has."""
-    tensor, dtype = tensor.detach().cpu(), next((d for d in DTYPES.values() if f"torch.{d.array}" == str(tensor.dtype)), None)
-    if dtype is None or dtype.numpy.isbuiltin == 1:
-        own: np.ndarray = tensor.numpy()
-        return own
-    import torch
-
-    data: np.ndarray = tensor.contiguous().flatten().view(torch.uint8).numpy() # NumPy has no name for the dtype
-    return data.view(dtype.numpy).reshape(tensor.shape)
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -390,7 +425,7 @@ def _holder(states: Mapping[str, Any]) -> Any:
             if not hasattr(inner, part):
                 inner.add_module(part, torch.nn.Module())
             inner = getattr(inner, part)
-        inner.register_buffer(last, value.detach().clone())
+        inner.register_buffer(last, value.detach().resolve_conj().resolve_neg().clone())
     return root
 
 

@@ -16,6 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import torch.nn.functional as F # noqa: E402
+from tc_compiler import RefusedError # noqa: E402
 from tc_compiler.dynamo import counters, tc # noqa: E402
 from torch import nn # noqa: E402
 
@@ -163,6 +164,71 @@ def test_gradients_of_determinants_without_elements():
             results = [torch.compile(function, backend="tc")(x), function(x)]
             same(*results)
             same(*(torch.autograd.grad(y.sum(), x, allow_unused=True) for y in results))
+
+
+def gradients_of(function, *inputs, compiled=True):
+    inputs = [x.clone().requires_grad_() for x in inputs]
+    result = (torch.compile(function, backend="tc", fullgraph=True) if compiled else function)(*inputs)
+    result.backward(torch.ones_like(result))
+    return [x.grad for x in inputs]
+
+
+def check_gradients(function, *inputs, tolerance=2e-5):
+    torch._dynamo.reset()
+    same(gradients_of(function, *inputs), gradients_of(function, *inputs, compiled=False), tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_where_functions_bend(dtype):
+    x = torch.tensor([-4.0, -3, -1, 0, 0.5, 1, 3, 4, 6, 21, -200, float("nan"), float("inf")], dtype=dtype)
+    for function in (F.hardtanh, F.relu6, F.hardswish, F.hardsigmoid, F.softplus, lambda x: F.softplus(x, beta=3, threshold=2), F.logsigmoid, F.silu):
+        check_gradients(function, x, tolerance=2e-5 if dtype == torch.float32 else 1e-2)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_gradients_of_losses_where_they_end(reduction):
+    p, sign = torch.tensor([0.0, 1, 0.5, 1e-20, 1 - 1e-7, 0.3]), torch.tensor([-1.0, 1, -1, 1, 1, -1])
+    for target in (torch.tensor([0.0, 1, 1, 0.3, 1, 0]), torch.tensor([1.0, 0, 0, 0.7, 0, 1])):
+        check_gradients(lambda p: F.binary_cross_entropy(p, target, reduction=reduction), p)
+        check_gradients(lambda p: F.binary_cross_entropy(p, target, weight=torch.arange(6.0), reduction=reduction), p)
+    check_gradients(lambda x: F.soft_margin_loss(x, sign, reduction=reduction), torch.tensor([0.0, 0, 3, -3, 90, -90]))
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_gradients_of_grids_on_pixels_and_borders(padding):
+    image = torch.randn(1, 2, 5, 5)
+    grid = torch.stack(torch.meshgrid(torch.linspace(-1, 1, 5), torch.linspace(-1, 1, 5), indexing="xy"), -1)[None]
+    for grid in (grid, torch.randn(1, 6, 7, 2) * 1.5): # exactly on pixels and the border; inside and outside
+        check_gradients(lambda i, g: F.grid_sample(i, g, padding_mode=padding, align_corners=True), image, grid, tolerance=1e-4)
+    for align in (True, False):
+        check_gradients(lambda i, g: F.grid_sample(i, g, padding_mode=padding, align_corners=align), torch.randn(1, 2, 3, 4, 5), torch.randn(1, 3, 4, 5, 3) * 1.5, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("channels, results, groups, kernel, stride", [(32, 48, 2, 3, 1), (48, 48, 3, 5, 2), (34, 32, 2, 1, 1), (8, 16, 4, 3, 1), (6, 12, 6, 3, 2), (64, 40, 1, 3, 1)])
+def test_gradients_of_convolutions(channels, results, groups, kernel, stride):
+    weight = torch.randn(results, channels // groups, kernel, kernel)
+    check_gradients(lambda x, w: F.conv2d(x, w, None, stride, kernel // 2, 1, groups), torch.randn(3, channels, 17, 14), weight)
+    if kernel == 3:
+        volume = torch.randn(results, channels // groups, 2, kernel, kernel)
+        check_gradients(lambda x, w: F.conv3d(x, w, None, stride, (1, 1, 0), 1, groups), torch.randn(2, channels, 5, 13, 10), volume)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_norms_in_half_precision(dtype):
+    """PyTorch's metadata gives running statistics and gradients of f32 parameters in f32."""
+    models = [nn.BatchNorm1d(8).to(dtype) for _ in range(2)]
+    x = torch.randn(16, 8).to(dtype)
+    same(torch.compile(models[1], backend="tc")(x), models[0](x), 1e-2)
+    same(list(models[1].state_dict().values()), list(models[0].state_dict().values()), 1e-2)
+    for norm in (nn.LayerNorm(8), nn.GroupNorm(2, 8)):
+        models = [nn.Sequential(nn.Linear(8, 8), norm, nn.Linear(8, 8)) for _ in range(2)]
+        models[1].load_state_dict(models[0].state_dict())
+        models[1] = copy.deepcopy(models[1])
+        for model, run in zip(models, (models[0], torch.compile(models[1], backend="tc"))):
+            with torch.autocast(DEVICE, dtype):
+                y = run(x.float())
+            y.float().square().sum().backward()
+        same([p.grad for p in models[1].parameters()], [p.grad for p in models[0].parameters()], 3e-2)
 
 
 def test_autocast():
@@ -476,6 +542,52 @@ def test_custom_operators():
     check(function, torch.randn(3))
 
 
+def elements(value):
+    return value.resolve_conj().resolve_neg().clone()
+
+
+def test_lazy_conjugates_and_negatives():
+    """What PyTorch keeps as a bit of a tensor is computed wherever a program reads the memory."""
+    z, b = torch.randn(3, 4, dtype=torch.complex64), torch.randn(3, 4, dtype=torch.complex64)
+    negative = torch._neg_view(torch.randn(3))
+    for function, inputs in {
+        lambda x: (x * 2, x.T, x[1:] + 1): [z, z.conj(), z.mH, z.conj()[:, ::2]],
+        lambda x: x + 1: [negative, -negative, z.conj().imag, torch._efficientzerotensor(3)],
+        lambda x: (x.conj().imag * 2, -x.conj().imag, (x + 1).conj().imag): [z, z.conj()],
+        lambda x: x @ b.mH: [z, z.conj()],
+        lambda x: x.conj()[x.abs() > 1] * 2: [z, z.conj()],
+    }.items():
+        compiled = torch.compile(function, backend="tc")
+        for x in inputs:
+            same(compiled(x), function(x))
+    for x in (z.clone(), z.clone()):
+        torch.compile(lambda x: x.mul_(2j), backend="tc")(x.conj())
+        same(x, elements((z.conj() * 2j).conj()))
+
+
+@pytest.mark.parametrize("freezing", [False, True])
+def test_lazy_parameters_and_buffers(freezing):
+    module = nn.Module()
+    module.w, z = nn.Parameter(torch.randn(3, dtype=torch.complex64).conj()), torch.randn(3, dtype=torch.complex64)
+    module.register_buffer("b", torch.randn(3, dtype=torch.complex64).conj())
+    module.forward = lambda x: x * module.w + module.b
+    with torch.no_grad():
+        compiled = torch.compile(module, backend="tc", options={"freezing": freezing})
+        for _ in range(2):
+            same(compiled(z), module(z))
+
+
+def test_lazy_gradients():
+    for make, lazy in ((lambda: torch.randn(3, dtype=torch.complex64), torch.conj), (lambda: torch.randn(3), torch._neg_view)):
+        x, gradient, found = make(), make(), []
+        for function in (lambda x: x * x.abs(), torch.compile(lambda x: x * x.abs(), backend="tc")):
+            given = x.clone().requires_grad_()
+            for g in (gradient, lazy(gradient)): # which nothing guards
+                function(given).backward(g)
+            found.append(given.grad)
+        same(elements(found[1]), elements(found[0]))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.uint8, torch.bool, torch.complex64])
 def test_dtypes(dtype):
     x = torch.randint(0, 2, (3, 5)).to(dtype)
@@ -502,6 +614,45 @@ def test_dynamic_sizes():
     compiled = torch.compile(lambda n, x: torch.zeros(n, device=DEVICE) + x, backend="tc", dynamic=True, fullgraph=True)
     for n in (3, 8, 5):
         same(compiled(n, torch.tensor(2.0)), torch.full((n,), 2.0))
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="runs on GPUs do not wait for checks")
+def test_indices_out_of_range():
+    functions = [lambda x, i: F.embedding(i, x), lambda x, i: F.cross_entropy(x, i), lambda x, i: x.index_add(0, i, torch.ones(1, 4)), lambda x, i: x.gather(1, i[:, None])]
+    for function in functions:
+        torch._dynamo.reset()
+        x, compiled = torch.randn(1, 4), torch.compile(function, backend="tc", fullgraph=True)
+        same(compiled(x, torch.tensor([0])), function(x, torch.tensor([0])))
+        with pytest.raises(RefusedError, match="an index is outside of"):
+            compiled(x, torch.tensor([9]))
+    check(lambda x, i: F.cross_entropy(x, i), torch.randn(3, 4), torch.tensor([1, -100, 3])) # nothing is read for what is ignored
+    compiled = torch.compile(lambda x, i: F.embedding(i, x) * 1, backend="tc", options={"check_bounds": False})
+    same(compiled(torch.arange(3.0)[:, None], torch.tensor([9])), torch.tensor([[2.0]]))
+    with pytest.raises(Exception, match="check_bounds must be True, False or None"):
+        torch.compile(lambda x: x + 1, backend="tc", options={"check_bounds": 1})(torch.ones(2))
+
+
+def test_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        x, i = torch.ones(3), torch.arange(3)
+        functions = [lambda x, i: x * torch.ones(3, device=DEVICE) + torch.full((3,), 1.5, device=DEVICE), lambda x, i: torch.linspace(0, 1, 3, device=DEVICE) + torch.arange(0.0, 3.0, device=DEVICE),
+                     lambda x, i: torch.eye(3, device=DEVICE) @ x, lambda x, i: (i > 1) * 1.5, lambda x, i: i / 3, lambda x, i: i.sqrt(), lambda x, i: torch.where(i > 1, 1.0, 0.1)]  # fmt: skip
+        for function in functions:
+            torch._dynamo.reset()
+            same(torch.compile(function, backend="tc", fullgraph=True, options={"fallback": False})(x, i), function(x, i), 1e-14)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_numbers_that_are_no_sizes():
+    functions = [lambda x, n: x * n + (n - 1), lambda x, n: x.roll(n, 0) + 1, lambda x, n: x[:, :n] * 2, lambda x, n: torch.full((3,), n, device=DEVICE) + x[0]]
+    for function in functions:
+        torch._dynamo.reset()
+        compiled = torch.compile(function, backend="tc", fullgraph=True)
+        for n in (2, 3, -1, 0, -7, 10**11): # the second one makes it a symbol
+            x = torch.randn(4, 3)
+            same(compiled(x, n), function(x, n))
 
 
 def test_sizes_that_floats_compute():

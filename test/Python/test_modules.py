@@ -66,3 +66,40 @@ def test_wrong_dims():
         tc.compile(module, (torch.randn(1, 4), torch.randn(1, 2)), dims={"x.0": "1..4"})
     with pytest.raises(tc.InvalidError, match="needs example_inputs"):
         tc.compile(module)
+
+
+def outcome(call):
+    try:
+        return call()
+    except tc.TcError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def test_lazy_tensors(tmp_path):
+    """A tensor whose conjugate or negative is a bit is read as PyTorch does, and nothing is written to it."""
+    class Complex(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(3, dtype=torch.complex64).conj())
+            self.register_buffer("b", torch.randn(3, dtype=torch.complex64).conj())
+
+        def forward(self, x):
+            return x * self.w + self.b
+
+    module, z = Complex().eval(), torch.randn(3, dtype=torch.complex64)
+    artifact = tc.compile(module, (z,))
+    for x in (z, z.conj()):
+        np.testing.assert_allclose(*artifact.run({"x": x}).values(), module(x).detach().resolve_conj().numpy(), rtol=1e-5)
+    assert module.w.is_conj()
+    path, x = str(tmp_path / "model.bin"), torch.tensor([0.25, -0.5, 3])
+    halves = tc.compile(nn.Hardtanh(), (torch.ones(3),), output=path)
+    session, name, given = tc.InferenceSession(path), halves.outputs[0].name, halves.inputs[0].name
+    for feed in (torch._neg_view(x), -x, torch._neg_view(x).requires_grad_()):
+        np.testing.assert_array_equal(halves.run({given: feed})[name], [-0.25, 0.5, -1])
+        np.testing.assert_array_equal(session.run(None, {given: feed})[0], [-0.25, 0.5, -1])
+    for lazy in (torch._neg_view(torch.zeros(3)), torch._efficientzerotensor(3)):
+        assert "lazily; give one with its elements in memory" in outcome(lambda: halves.run({given: x}, out={name: lazy}))
+        assert "InvalidError: an OrtValue cannot show what is given: PyTorch" in outcome(lambda: tc.OrtValue.from_dlpack(lazy))
+        assert "InvalidError: an OrtValue cannot show what is given: PyTorch" in outcome(lambda: tc.OrtValue.ortvalue_from_numpy(lazy))
+    for wrong, text in ((x.bfloat16(), "is bfloat16, but the model takes float32"), (x.to_sparse(), "cannot be read: "), (x.to("meta"), "cannot be read: ")):
+        assert f'RefusedError: {path}: input "{given}" {text}' in outcome(lambda: halves.run({given: wrong}))

@@ -102,3 +102,37 @@ def test_binding_errors():
         session.run_with_iobinding(binding)
     with pytest.raises(tc_compiler.InvalidError, match="no entry"):
         tc_compiler.SessionOptions().get_session_config_entry("none")
+
+
+def test_bound_addresses():
+    session, x = tc_compiler.InferenceSession(os.path.join(DIGITS, "model.onnx")), np.zeros((1, 1, 8, 8), np.float32)
+    binding = session.io_binding()
+    for shape in ([-1, 3], [2**62, 2**62], [2**40, 2**40], [1.5], [1] * 40):
+        with pytest.raises(tc_compiler.InvalidError, match="there are no arrays of shape"):
+            binding.bind_input("images", "cpu", 0, np.float32, shape, x.ctypes.data)
+    with pytest.raises(tc_compiler.InvalidError, match="there are no arrays of shape"):
+        tc_compiler.OrtValue.ortvalue_from_shape_and_type([-1], np.float32)
+    with pytest.raises(tc_compiler.InvalidError, match="strings have no address"):
+        binding.bind_input("images", "cpu", 0, object, [2], x.ctypes.data)
+    for address in (0, -5, 2**64, None):
+        with pytest.raises(tc_compiler.InvalidError, match="there is no memory at the address"):
+            binding.bind_input("images", "cpu", 0, np.float32, x.shape, address)
+
+
+def test_update_in_place():
+    value = tc_compiler.OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32))
+    for wrong in (np.ones(3, np.float32), np.ones((2, 3)), np.ones((2, 3), np.dtype(np.float32).newbyteorder()), 5.0):
+        with pytest.raises(tc_compiler.InvalidError, match=r"the value is float32\[2, 3\], but was given"):
+            value.update_inplace(wrong)
+    assert not value.numpy().any()
+    value.update_inplace(np.ones((2, 3), np.float32))
+    assert value.numpy().all()
+
+
+def test_provider_without_code(tmp_path):
+    path = str(tmp_path / "model.bin")
+    tc_compiler.compile(os.path.join(DIGITS, "model.onnx"), output=path)
+    with pytest.warns(RuntimeWarning, match="the artifact has no code for GPUs, so it runs on the CPU"):
+        session = tc_compiler.InferenceSession(path, providers=[("CUDAExecutionProvider", {"user_compute_stream": "5"}), "CPUExecutionProvider"])
+    assert session.get_providers() == ["CPUExecutionProvider"] and session.get_provider_options() == {"CPUExecutionProvider": {}}
+    assert session.run(None, {"images": np.zeros((1, 1, 8, 8), np.float32)})[0].shape == (1, 10)

@@ -156,6 +156,34 @@ def test_errors(add, tmp_path):
     assert issubclass(tc.RefusedError, tc.TcError) and tc.UnsupportedError.code == 2
 
 
+def test_values_that_are_none(add, tmp_path):
+    """Each is refused with a sentence."""
+    path, x = tmp_path / "model.bin", np.ones((2, 4), np.float32)
+    tc.compile(sum_model(), output=path)
+    for threads in (-1, 2**40, 1.5, None):
+        with pytest.raises(tc.InvalidError, match="threads is .*; give the number of threads"):
+            tc.load(path, threads=threads)
+    options = tc.SessionOptions()
+    options.intra_op_num_threads = -4
+    with pytest.raises(tc.InvalidError, match="threads is -4"):
+        tc.InferenceSession(path, options)
+    for device in ("cuda:99999999999999999999", "cuda:2147483648"):
+        with pytest.raises(tc.InvalidError, match=f'no device "{device}"'):
+            tc.load(path, device=device)
+        with pytest.raises(tc.InvalidError, match=f'no device "{device}" for arrays'):
+            tc.OrtValue.ortvalue_from_shape_and_type([2], np.float32, "cuda", int(device[5:]))
+    for call in (tc.load, tc.InferenceSession):
+        with pytest.raises(tc.InvalidError, match="no path has a NUL character"):
+            call(f"{path}\0junk")
+    with pytest.raises(tc.InvalidError, match="holds a NUL character"):
+        tc.compile("model.onnx\0junk")
+    for wrong in ([[1, 2], [3]], ["a"], [10**400]):
+        with pytest.raises(tc.RefusedError, match='input "x" cannot be read: '):
+            add(x=wrong, y=x)
+    with pytest.raises(tc.InvalidError, match='it is no training artifact, as it has no function "step"'):
+        tc.TrainingArtifact(path).step(x, x)
+
+
 def test_sizes_of_refused_calls():
     artifact = tc.compile(model([helper.make_node("Mul", ["x", "y"], ["z"])], [tensor("x", ["n"]), tensor("y", [1])], [tensor("z", ["n"])]))
     x, y = np.arange(6, dtype=np.float32), np.full(1, 2, np.float32)
@@ -195,6 +223,22 @@ def test_out(add, wrap):
         add({"x": x, "y": x}, out={"w": target})
     with pytest.raises(tc.InvalidError, match="cannot be written into what out gives: list has neither"):
         add({"x": x, "y": x}, out={"z": [1]})
+
+
+def test_byte_orders(add):
+    x, other = np.ones((2, 4), np.float32), np.zeros((2, 4), np.dtype(np.float32).newbyteorder())
+    with pytest.raises(tc.InvalidError, match='output "z" cannot be written into what out gives: its byte order is not this machine'):
+        add({"x": x, "y": x}, out={"z": other})
+    session = tc.InferenceSession(sum_model().SerializeToString())
+    binding = session.io_binding()
+    with pytest.raises(tc.InvalidError, match="no tensors of"):
+        binding.bind_output("z", "cpu", 0, other.dtype, other.shape, other.ctypes.data)
+    for name in "xy":
+        binding.bind_cpu_input(name, x)
+    binding.bind_ortvalue_output("z", tc.OrtValue.ortvalue_from_numpy(other))
+    with pytest.raises(tc.InvalidError, match="its byte order is not this machine's"):
+        session.run_with_iobinding(binding)
+    assert not other.any()
 
 
 def test_tensors():
@@ -274,6 +318,23 @@ def test_threads(add):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_close_while_a_call_is_under_way():
+    artifact, x = tc.compile(sum_model()), np.ones((2, 4), np.float32)
+    run = artifact.main._run_in
+
+    def closing(*arguments): # as another thread may
+        result = run(*arguments)
+        artifact.close()
+        return result
+
+    artifact.main._run_in = closing
+    np.testing.assert_array_equal(artifact(x=x, y=x)["z"], 2 * x)
+    artifact.main._run_in = run
+    for _ in range(2):
+        with pytest.raises(tc.InvalidError, match="the artifact is closed"):
+            artifact(x=x, y=x)
 
 
 def test_forks(add):

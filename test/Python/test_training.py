@@ -7,6 +7,7 @@ import copy
 import os
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -266,6 +267,44 @@ def test_interface(tmp_path):
         artifact.save_states(tmp_path / "none" / "states")
 
 
+def linear(dtype=torch.float32, **more):
+    x, target = torch.randn(2, 4, dtype=dtype), torch.randn(2, 3, dtype=dtype)
+    module = nn.Linear(4, 3).to(dtype)
+    return tc.compile_training(module, nn.functional.mse_loss, lambda p: torch.optim.SGD(p, lr=0.1), ((x,), (target,)), **more), module, x, target
+
+
+def test_refused_states_change_nothing():
+    artifact, _, x, _ = linear()
+    before = artifact.state_dict()
+    for wrong in (np.zeros(9, np.float32), torch.zeros(3, device="meta"), np.zeros(3, np.dtype(np.float32).newbyteorder())):
+        with pytest.raises(tc.RefusedError, match='state "bias" '):
+            artifact.load_state_dict({"weight": before["weight"] + 7, "bias": wrong})
+        np.testing.assert_array_equal(artifact.state_dict()["weight"], before["weight"])
+    for rate in (np.float32(0.5), torch.tensor(0.5), np.array(0.5), torch.tensor([0.5]), 0.5):
+        artifact.learning_rates = 0.1
+        artifact.learning_rates = rate
+        assert artifact.learning_rates == [0.5]
+    for rate in (None, "much", ["much"]):
+        with pytest.raises(tc.RefusedError, match="learning rates are a number, or one for each group"):
+            artifact.learning_rates = rate
+
+
+def test_states_of_types_that_numpy_lacks(tmp_path, monkeypatch):
+    """They come from files without ml_dtypes."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    artifact, module, _, _ = linear(torch.bfloat16, output=tmp_path / "training.bin")
+    states = {name: torch.zeros_like(value.detach()) for name, value in module.state_dict().items()}
+    safetensors.save_file(states, tmp_path / "states")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    artifact.load_states(tmp_path / "states")
+    for index, _, dtype, shape in [s for s in artifact._states() if s[1] in states]:
+        bits = np.ones(shape, np.uint16)
+        tensor, _buffer = artifact._tensor(dtype, shape, bits)
+        assert tc._tcrt.lib.tcrt_context_read_state(artifact._only_context(artifact.main).handle, index, tensor) == 0 and not bits.any()
+    with pytest.raises(tc.RefusedError, match=r'state "bias" is bf16 \[3\], but was given float32 \[3\]'):
+        artifact.load_state_dict({**states, "bias": np.zeros(3, np.float32)})
+
+
 class Kinds(nn.Module):
     """Several inputs, a dict as output, tied, frozen and unused parameters, buffers that are updated, replaced, not persistent."""
 
@@ -482,3 +521,20 @@ def test_without_python(tmp_path, decay):
     for arguments, sentence in (([], "usage: train"), (["none.bin", "none.raw"], "cannot read none.raw"), ([tmp_path / "data.raw", tmp_path / "data.raw"], "data.raw: error: ")):
         failed = subprocess.run([program, *arguments], capture_output=True, text=True)
         assert failed.returncode == 1 and sentence in failed.stderr
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_losses_of_types_without_python(tmp_path, dtype):
+    _, module, x, target = linear(dtype, output=tmp_path / "training.bin")
+    (tmp_path / "data.raw").write_bytes(b"".join(t.flatten().view(torch.uint8).numpy().tobytes() for t in (x, target)))
+    command = [os.path.join(os.environ["TC_BIN"], "tc-sample-train"), tmp_path / "training.bin", tmp_path / "data.raw"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert float(text.split()[-1]) == pytest.approx(float(nn.functional.mse_loss(module(x), target).detach()), rel=2e-2)
+
+
+def test_open_dims_without_python(tmp_path):
+    linear(output=tmp_path / "training.bin", dynamic=True)
+    (tmp_path / "data.raw").write_bytes(bytes(100))
+    command = [os.path.join(os.environ["TC_BIN"], "tc-sample-train"), tmp_path / "training.bin", tmp_path / "data.raw"]
+    failed = subprocess.run(command, capture_output=True, text=True)
+    assert failed.returncode == 4 and 'input "input" has sizes of any kind' in failed.stderr and len(failed.stderr.splitlines()) == 1

@@ -34,7 +34,8 @@ class Options:
     threads: of runs (None: torch.get_num_threads()). prepack: without freezing, weights of inference graphs on CPUs are packed for kernels once, and again
     when they have changed, which takes memory for another copy of them; False: in each call. cache: a folder of earlier results, $TC_CACHE_DIR without it.
     least_operators: smaller programs run by PyTorch. fallback: False refuses graphs with operators that tc does not support, instead of leaving those to
-    PyTorch. arguments: further options of tc-compile, {"verify": True}.
+    PyTorch. check_bounds: whether a run of an index out of range is refused, as eager's is, or takes the nearest element; None: refused on CPUs, where it
+    costs a comparison for each. arguments: further options of tc-compile, {"verify": True}.
     """
 
     freezing: bool = False
@@ -46,6 +47,7 @@ class Options:
     cache: str | os.PathLike[str] | None = None
     least_operators: int = 1
     fallback: bool = True
+    check_bounds: bool | None = None
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,8 @@ class Options:
         for name in ("freezing", "prepack", "fallback"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"tc: the option {name} must be True or False, but is {getattr(self, name)!r}")
+        if not isinstance(self.check_bounds, (bool, type(None))):
+            raise ValueError(f"tc: the option check_bounds must be True, False or None, but is {self.check_bounds!r}")
         if not isinstance(self.arguments, dict):
             raise ValueError(f"tc: the option arguments must be a dict of options of tc-compile, but is {self.arguments!r}")
 
@@ -106,7 +110,11 @@ def tc(module: fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | Non
     backend = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
                            partition_fn=_partition, keep_inference_input_mutations=True) # fmt: skip
     compiled: Callable[..., Any] = backend(module, example_inputs)
-    return compiled
+    zeros = {i for i, value in enumerate(example_inputs) if isinstance(value, torch.Tensor) and value._is_zerotensor()}
+    if not zeros:
+        return compiled
+    # Dynamo guards which are; graphs of AOTAutograd do not say it. A sum, as a gradient may be wanted.
+    return lambda *given: compiled(*(value + torch.zeros_like(value) if i in zeros else value for i, value in enumerate(given)))
 
 
 def _partition(*arguments: Any, **more: Any) -> Any:
@@ -125,7 +133,7 @@ def _compile(graph: fx.GraphModule, kind: str, options: Options, frozen: dict[in
     kept = {i: tensor for i, tensor in frozen.items() if placeholders[i] not in updated}
     unchanged = frozenset(i for i in static if placeholders[i] not in updated)
     threads = options.threads if options.threads is not None else torch.get_num_threads()
-    wrapper = Wrapper(graph, Settings(options.command_line(), threads, kept, unchanged, options.least_operators, options.fallback), fake_mode)
+    wrapper = Wrapper(graph, Settings(options.command_line(), threads, kept, unchanged, options.least_operators, options.fallback, options.check_bounds), fake_mode)
     with _disable_current_modes(): # AOTAutograd's own, which would take tensors of constants for its
         call = wrapper.make()
     seconds = time.monotonic() - started

@@ -39,6 +39,13 @@ def split_dropout(graph: fx.Graph) -> None:
         graph.erase_node(node)
 
 
+def write_negatives(graph: fx.Graph) -> None:
+    """Writes views that negate lazily, as imag of a conjugate is one, as negations."""
+    for node in graph.nodes:
+        if node.target is aten._neg_view.default:
+            node.target = aten.neg.default
+
+
 # What scaled_dot_product_attention becomes on GPUs, with the number of its mask's argument, and of dropout_p, which is_causal follows.
 _ATTENTION = {
     aten._scaled_dot_product_flash_attention.default: (None, 3),

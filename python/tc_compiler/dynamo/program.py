@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import types
 from typing import Any, Callable, Sequence
 
@@ -14,6 +15,7 @@ from torch.export import ExportedProgram
 from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from . import symbols
 
@@ -25,12 +27,12 @@ _KEPT = ("val", "stack_trace")
 @dataclasses.dataclass
 class Program:
     """`exported`: takes row-major tensors; `inputs`: (name, node of the whole graph, dims of it in the order of memory) of each that a call gives;
-    `sizes`: (name, symbol) of inputs that stand for a size by having it; `outputs`: as inputs, without names; `nodes`: nodes of the whole graph by the
+    `sizes`: (name, symbol, shift) of inputs that stand for a number by having so many rows of no elements, `shift` more where it may be negative; `outputs`: as inputs, without names; `nodes`: nodes of the whole graph by the
     names that the program gives them."""
 
     exported: ExportedProgram
     inputs: list[tuple[str, fx.Node, tuple[int, ...]]]
-    sizes: list[tuple[str, sympy.Symbol]]
+    sizes: list[tuple[str, sympy.Symbol, int]]
     outputs: list[tuple[fx.Node, tuple[int, ...]]]
     nodes: dict[str, fx.Node]
 
@@ -39,6 +41,20 @@ def layout(value: torch.Tensor) -> tuple[int, ...]:
     """The dims in the order in which a program reads or writes them: that of memory where the elements lie in a row."""
     order = symbols.physical_order(value)
     return tuple(range(value.dim())) if order is None else order
+
+
+def shift_of(symbol: sympy.Symbol, shape_env: Any) -> int:
+    """What makes a size of a number: 0 where it is one by its range, else more than the numbers of programs lie below 0."""
+    bounds = shape_env.var_to_range.get(symbol)
+    return 0 if bounds is not None and bounds.lower >= 0 else 2**60
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with its elements in memory, where PyTorch keeps them as a bit alone: conjugates, negatives, zeros. Others are
+    returned as they are."""
+    if tensor._is_zerotensor():
+        return torch.zeros_like(tensor)
+    return tensor.resolve_conj().resolve_neg()
 
 
 class _Sizes:
@@ -54,6 +70,14 @@ class _Sizes:
             expr = symbols.expression(size)
             if isinstance(expr, sympy.Basic):
                 self.places.setdefault(expr, (node, dim))
+
+    def add_number(self, symbol: sympy.Symbol, node: fx.Node, shift: int) -> None:
+        """`node` has `symbol` + `shift` rows."""
+        self.add_input(node)
+        if shift:
+            size = self.get(self._number(symbol + shift))
+            self.made[symbol] = made = self.graph.call_function(operator.sub, (size, shift))
+            made.meta["val"] = self._number(symbol)
 
     def get(self, value: Any) -> Any:
         """A number, or the node that computes it."""
@@ -126,7 +150,7 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
         if constant is None and node.op == "get_attr":
             constant = getattr(root, node.target)
         if constant is not None:
-            env[node] = add_placeholder(f"w_{node.name}", value, constant.detach())
+            env[node] = add_placeholder(f"w_{node.name}", value, plain(constant.detach()))
             continue
         order = layout(value)
         numbers |= symbols.symbols_of(*value.shape)
@@ -140,12 +164,13 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
                 numbers |= symbols.symbols_of(*value.shape)
     for symbol in sorted(numbers, key=str):
         if symbol not in sizes.places:
-            number = shape_env.create_symintnode(symbol, hint=None)
+            shift = shift_of(symbol, shape_env)
+            number = shape_env.create_symintnode(symbol + shift, hint=None)
             with fake_mode:
-                base = torch.empty([number], dtype=torch.uint8)
+                base = torch.empty([number, 0], dtype=torch.uint8)
             name = f"size_{symbol}"
-            sizes.add_input(add_placeholder(name, base))
-            size_inputs.append((name, symbol))
+            sizes.add_number(symbol, add_placeholder(name, base), shift)
+            size_inputs.append((name, symbol, shift))
     for name, node, order in inputs:
         if order != tuple(range(len(order))):
             inverse = [order.index(dim) for dim in range(len(order))]
@@ -181,6 +206,7 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
     given = len(inputs) + len(size_inputs)
     signature = ModuleCallSignature([], [], pytree.tree_structure(((0,) * given, {})), pytree.tree_structure((0,) * len(results)))
     ranges = {symbol: shape_env.var_to_range[symbol] for symbol in numbers if symbol in shape_env.var_to_range}
+    ranges |= {symbol: ValueRanges(-shift, shift) for _, symbol, shift in size_inputs if shift}
     exported = ExportedProgram(root=fx.GraphModule(modules, graph), graph=graph, graph_signature=ExportGraphSignature(specs, out_specs), state_dict=state,
                                range_constraints=ranges, module_call_graph=[ModuleCallEntry("", signature)]) # fmt: skip
     exported._guards_code = [] # Dynamo checks them

@@ -20,8 +20,8 @@ from torch.utils._sympy.solve import try_solve
 from .._tcrt import lib
 from . import program as programs
 from . import symbols
-from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager
-from .prepare import join_attention, split_dropout, split_factors
+from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager, tensors_of
+from .prepare import join_attention, split_dropout, split_factors, write_negatives
 from .segment import Refused, Segment, compile_program, fit
 
 log = logging.getLogger(__name__.rpartition(".")[0])
@@ -32,7 +32,7 @@ _guards = torch._C._dynamo.guards
 @dataclasses.dataclass
 class Settings:
     """Of one graph. `arguments`: tc-compile's; `frozen`: values of placeholders that never change, by index; `static`: indices of those that seldom do; `least_operators`: of a program, smaller
-    ones run by PyTorch; `fallback`: whether PyTorch may run what tc does not support."""
+    ones run by PyTorch; `fallback`: whether PyTorch may run what tc does not support; `check_bounds`: see Options."""
 
     arguments: Sequence[str]
     threads: int
@@ -40,6 +40,7 @@ class Settings:
     static: frozenset[int] = frozenset()
     least_operators: int = 1
     fallback: bool = True
+    check_bounds: bool | None = None
 
 
 def _empty_text(shape: str, strides: str, dtype: torch.dtype, device: torch.device) -> str:
@@ -65,6 +66,11 @@ def _gpu_arguments(given: Sequence[str]) -> list[str]:
     return [*(a for a in given if not a.startswith("--cpu=")), "--target=cuda", *(["--precision=tf32"] if is_tf32 and not is_chosen else [])]
 
 
+def _is_tangent(node: fx.Node) -> bool:
+    """Whether it is a gradient that a backward graph is given; AOTAutograd has no other mark of them."""
+    return node.op == "placeholder" and str(node.target).startswith("tangents")
+
+
 class Wrapper:
     """Compiles a graph: `make` returns the function that runs it, which takes a list of arguments and empties it. Afterwards `programs` has the number
     of operators in each program, `eager` the nodes that PyTorch runs, with the reason."""
@@ -74,7 +80,7 @@ class Wrapper:
         self.lines: list[str] = []
         self.globals: dict[str, Any] = {
             "torch": torch, "math": math, "run": lib.tc_run_at, "check": _guards.assert_size_stride, "fit": fit, "empty_cpu": _guards._empty_strided_cpu,
-            "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_,
+            "plain": programs.plain, "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_,
         } # fmt: skip
         self.name: dict[fx.Node, str] = {}
         self.known: set[sympy.Symbol] = set() # which are variables
@@ -84,6 +90,7 @@ class Wrapper:
         split_dropout(self.graph)
         join_attention(self.graph)
         split_factors(self.graph)
+        write_negatives(self.graph)
         self.graph.eliminate_dead_code()
         nodes = list(self.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
@@ -91,6 +98,8 @@ class Wrapper:
         self.updates = [n for n in nodes if n.target is aten.copy_.default and n.args[0].op == "placeholder"]
         updates = set(self.updates)
         self.device = device_of(self.graph)
+        self.has_tangents = any(_is_tangent(n) for n in self.placeholders)
+        self.has_complex = any(t.is_complex() for n in nodes for t in tensors_of(n))
         eager = reasons_for_eager(self.graph, updates, self.device)
         compiled: dict[tuple[Any, ...], tuple[Segment, programs.Program] | None] = {}
         while True:
@@ -114,6 +123,14 @@ class Wrapper:
         call: Callable[[list[Any]], tuple[Any, ...]] = self.globals["call"]
         setattr(call, "_boxed_call", True)
         return call
+
+    def _may_be_lazy(self, node: fx.Node) -> bool:
+        """Whether a given value's elements may not be in memory, see plain. Dynamo guards the bits of a call's arguments, but not
+        those of gradients, nor of what PyTorch made."""
+        value = node.meta["val"]
+        if node.op == "placeholder":
+            return value.is_conj() or value.is_neg() or _is_tangent(node) or (self.has_tangents and value.is_complex())
+        return self.has_complex and self.cut.is_eager.get(node, False)
 
     # ----------------------------------------------------------------------------------------------------- compiling
 
@@ -200,8 +217,11 @@ class Wrapper:
         frozen = {self.placeholders[i]: tensor for i, tensor in self.settings.frozen.items()}
         program = programs.build(nodes, outputs, self.module, frozen, self.fake_mode)
         arguments = _gpu_arguments(self.settings.arguments) if self.device.type == "cuda" else self.settings.arguments
+        checks = self.settings.check_bounds
+        if checks or (checks is None and self.device.type == "cpu"): # else a run waits for the GPU
+            arguments = ["--check-bounds", *(a for a in arguments if a != "--check-bounds")]
         if self.device.type == "cpu": # others are copied to a row in each call
-            static = {self.placeholders[i] for i in self.settings.static}
+            static = {node for node in (self.placeholders[i] for i in self.settings.static) if not self._may_be_lazy(node)}
             names = [name for name, node, _ in program.inputs if node in static and symbols.physical_order(node.meta["val"]) is not None]
             arguments = [*arguments, *(f"--static-input={name}" for name in names)]
         try:
@@ -302,7 +322,8 @@ class Wrapper:
 
     def _computed(self, node: fx.Node) -> str:
         if node.op == "get_attr":
-            return self._constant(getattr(self.module, node.target))
+            value = getattr(self.module, node.target)
+            return self._constant(programs.plain(value) if isinstance(value, torch.Tensor) else value)
         if is_number(node):
             return self._value(node.meta["val"])
         if node in self.updates:
@@ -341,28 +362,29 @@ class Wrapper:
             self._need(*value.shape, *value.stride())
             size, stride = symbols.tuple_text(value.shape), symbols.tuple_text(value.stride())
             self.in_place[node] = name = f"f{len(self.in_place)}"
+            given = f"plain({given})" if self._may_be_lazy(node) else given
             self.lines += [f"{name} = {given}", f"try: check({name}, {size}, {stride})", f"except AssertionError: {name} = fit({name}, {size}, {stride})"]
         return self.in_place[node]
 
     def _write_segment(self, segment: Segment, program: programs.Program) -> None:
         inputs = {name: (node, order) for name, node, order in program.inputs}
-        sizes, addresses, shapes, out_shapes = dict(program.sizes), [], [], []
+        numbers, addresses, shapes, out_shapes = {name: rest for name, *rest in program.sizes}, [], [], []
         used: set[sympy.Symbol] = set()
         tensors = {}
         for name in segment.names:
-            if name in sizes:
-                symbol = sizes[name]
+            if name in numbers:
+                symbol, shift = numbers[name]
                 self._need(self.fake_mode.shape_env.create_symintnode(symbol, hint=None))
-                self.lines.append(f"{name} = {_empty_text(f'({symbol},)', '(1,)', torch.uint8, self.device)}")
-                addresses.append(f"{name}.data_ptr()")
-                shapes.append(f"({symbol},)")
+                addresses.append("0") # of no bytes
+                shapes.append(f"({symbol} + {shift}, 0)")
                 used.add(symbol)
                 continue
             node, order = inputs[name]
             value = node.meta["val"]
             if symbols.physical_order(value) is None:
                 variable = f"c{len(self.lines)}"
-                self.lines.append(f"{variable} = {self._value(node)}.contiguous()")
+                given = self._value(node)
+                self.lines.append(f"{variable} = {f'plain({given})' if self._may_be_lazy(node) else given}.contiguous()")
             else:
                 variable = self._in_place(node)
             tensors[name] = variable

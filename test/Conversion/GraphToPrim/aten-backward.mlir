@@ -54,6 +54,24 @@ graph.func @of_operands(%g: tensor<4xf32> {graph.name = "g"}, %x: tensor<4xf32> 
 
 // -----
 
+// The gradient of a filter is a convolution of the input, whose channels become images, with that of the result; of groups of
+// few channels, a product.
+// CHECK-LABEL: func.func @of_filter
+// CHECK: prim.conv {{.*}} groups 2 : (tensor<16x7x7x4xf32>, tensor<7x7x2x40xf32>) -> tensor<16x3x3x40xf32>
+graph.func @of_filter(%g: tensor<2x40x7x7xf32> {graph.name = "g"}, %x: tensor<2x32x7x7xf32> {graph.name = "x"}, %w: tensor<40x16x3x3xf32> {graph.name = "w"}) -> tensor<40x16x3x3xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y:3 = graph.node "aten":"convolution_backward.default" opset 10(%g, %x, %w) {arg_names = ["grad_output", "input", "weight"], dilation = array<i64: 1, 1>, groups = 2 : i64, output_mask = array<i1: false, true, false>, output_padding = array<i64: 0, 0>, padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, transposed = false} : (tensor<2x40x7x7xf32>, tensor<2x32x7x7xf32>, tensor<40x16x3x3xf32>) -> (none, tensor<40x16x3x3xf32>, none)
+  graph.yield %y#1 : tensor<40x16x3x3xf32>
+}
+
+// CHECK-LABEL: func.func @of_small_groups
+// CHECK: prim.dot_general
+graph.func @of_small_groups(%g: tensor<2x40x7x7xf32> {graph.name = "g"}, %x: tensor<2x32x7x7xf32> {graph.name = "x"}, %w: tensor<40x8x3x3xf32> {graph.name = "w"}) -> tensor<40x8x3x3xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y:3 = graph.node "aten":"convolution_backward.default" opset 10(%g, %x, %w) {arg_names = ["grad_output", "input", "weight"], dilation = array<i64: 1, 1>, groups = 4 : i64, output_mask = array<i1: false, true, false>, output_padding = array<i64: 0, 0>, padding = array<i64: 1, 1>, stride = array<i64: 1, 1>, transposed = false} : (tensor<2x40x7x7xf32>, tensor<2x32x7x7xf32>, tensor<40x8x3x3xf32>) -> (none, tensor<40x8x3x3xf32>, none)
+  graph.yield %y#1 : tensor<40x8x3x3xf32>
+}
+
+// -----
+
 // What has the result in the operand's place, too: it has the same sign.
 // CHECK-LABEL: func.func @of_result
 // CHECK: prim.select

@@ -616,13 +616,13 @@ Value gradientOfInput(PrimBuilder &b, ConvOp op, Value g) {
 /// The input convolved with g, whose pixels are steps apart, as images and channels change places: an element of the
 /// filter sums up what its input elements brought, over all images.
 ///
-///   input [N, S.., C] -> [C, S.., N],  g [N, T.., O] -> [T.., N, O]  ->  [C, K.., O]
+///   input [N, S.., G, C] -> [C, S.., G, N],  g [N, T.., G, O] -> [T.., N, G, O]  ->  [C, K.., G, O]
 ///
-/// Nothing is copied out of windows then, which overlap. All sizes are constants, and there is one group.
+/// Nothing is copied out of windows then, which overlap. All sizes are constants.
 Value convolveForFilter(PrimBuilder &b, ConvOp op, Value g) {
   const Sizes input = getSizes(op.getInput()), filter = getSizes(op.getFilter()), out = getSizes(g);
-  const int64_t n = int64_t(filter.size()) - 2;
-  SmallVector<int64_t> padHigh, channelsFirst{n + 1}, imagesLast;
+  const int64_t n = int64_t(filter.size()) - 2, groups = op.getGroups();
+  SmallVector<int64_t> padHigh, channelsFirst{n + 2}, imagesLast;
   for (int64_t i = 0; i < n; ++i) {
     channelsFirst.push_back(i + 1);
     imagesLast.push_back(i + 1);
@@ -630,10 +630,16 @@ Value convolveForFilter(PrimBuilder &b, ConvOp op, Value g) {
                       op.getDilations()[i] * (*getConstantSize(filter[i]) - 1) + 1 - *getConstantSize(input[i + 1]) -
                       op.getPadLow()[i]);
   }
-  channelsFirst.push_back(0);
+  channelsFirst.append({n + 1, 0});
   imagesLast.append({0, n + 1});
-  Value gradient = ConvOp::create(b, b.transpose(op.getInput(), channelsFirst), b.transpose(g, imagesLast),
-                                  op.getDilations(), op.getStrides(), op.getPadLow(), padHigh, /*groups=*/1);
+  Sizes split = input, swapped(SizesRef(input).drop_back());
+  split.back() = b.size(groups);
+  split.push_back(filter[n]);
+  swapped.front() = filter[n];
+  swapped.push_back(simplifySize(input.front() * groups));
+  Value images = b.reshape(b.transpose(b.reshape(op.getInput(), split), channelsFirst), swapped);
+  Value gradient = ConvOp::create(b, images, b.transpose(g, imagesLast), op.getDilations(), op.getStrides(),
+                                  op.getPadLow(), padHigh, groups);
   return b.transpose(gradient, imagesLast);
 }
 
@@ -662,13 +668,19 @@ Value multiplyForFilter(PrimBuilder &b, ConvOp op, Value g) {
   return b.reshape(b.transpose(product, order), filter);
 }
 
+/// Channels of a group from which on its filter's gradient is a convolution.
+constexpr int64_t kChannelsOfGroup = 16;
+
 /// What reaches a filter.
 Value gradientOfFilter(PrimBuilder &b, ConvOp op, Value g) {
   auto isConstant = [](AffineExpr size) { return getConstantSize(size).has_value(); };
-  // Windows of one pixel do not overlap; of few channels a group, GPUs have better products than convolutions.
-  const bool isPoint =
-      llvm::all_of(SizesRef(getSizes(op.getFilter())).drop_back(2), [](AffineExpr size) { return size == 1; });
-  return op.getGroups() == 1 && !isPoint && llvm::all_of(getSizes(op.getInput()), isConstant) &&
+  // Windows of one pixel do not overlap; of groups of few channels there are better products than convolutions.
+  const Sizes filter = getSizes(op.getFilter());
+  const bool isPoint = llvm::all_of(SizesRef(filter).drop_back(2), [](AffineExpr size) { return size == 1; });
+  auto areMany = [](AffineExpr channels) { return getConstantSize(channels).value_or(0) >= kChannelsOfGroup; };
+  const bool isGrouped = op.getGroups() > 1;
+  const bool hasFew = isGrouped && !(areMany(filter.end()[-2]) && areMany(filter.back().floorDiv(op.getGroups())));
+  return !hasFew && !isPoint && llvm::all_of(getSizes(op.getInput()), isConstant) &&
                  llvm::all_of(getSizes(g), isConstant)
              ? convolveForFilter(b, op, g)
              : multiplyForFilter(b, op, g);
