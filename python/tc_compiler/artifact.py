@@ -273,6 +273,9 @@ class Function:
         the run is over when it returns). Where an input has one of these three names, the keyword is that input, unless `inputs` has it.
 
         Raises RefusedError for inputs that the model does not take, InvalidError for wrong out, stream and device, and other TcErrors."""
+        if type(inputs) is not dict and inputs is not None and not isinstance(inputs, Mapping):
+            first = self.inputs[0].name if self.inputs else "x"
+            raise InvalidError(f'{self.artifact.path}: inputs are given by name, not as {type(inputs).__name__}: artifact({{"{first}": array}})')
         given = {**(inputs or {}), **named}
         if self._has_keywords:
             options = {"stream": stream, "device": device, "out": out}

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import ctypes
+import datetime
 import enum
+import json
 import math
 import operator
 import os
@@ -45,12 +47,13 @@ class ExecutionMode(enum.IntEnum):
 
 
 class SessionOptions:
-    """Options of a session: `intra_op_num_threads` threads of a run (0: one per usable core), `enable_profiling`, sizes of named dims. Others that
-    ONNX Runtime has may be set, and change nothing: the model is compiled."""
+    """Options of a session: `intra_op_num_threads` threads of a run (0: one per usable core), `enable_profiling` with `profile_file_prefix` (see
+    InferenceSession.end_profiling), sizes of named dims. Others that ONNX Runtime has may be set, and change nothing: the model is compiled."""
 
     def __init__(self) -> None:
         self.intra_op_num_threads = 0
         self.enable_profiling = False
+        self.profile_file_prefix = "tc_profile"
         self._dims: dict[str, int] = {}
         self._entries: dict[str, str] = {}
 
@@ -374,11 +377,11 @@ class InferenceSession:
                 is_cuda, self._providers, self._provider_options = False, ["CPUExecutionProvider"], {}
         else:
             with tempfile.TemporaryDirectory(prefix="tc-") as folder:
-                output = os.path.join(folder, "model.bin") if device not in (None, "cuda:0") else None
+                output = os.path.join(folder, "model.bin") if device not in (None, "cuda:0") or options.enable_profiling else None
                 self._artifact = compile(path_or_bytes, output=output, dims=getattr(options, "_dims", None), threads=threads, target="cuda" if is_cuda else None)
-                if output is not None: # compile's is on the first GPU
+                if output is not None: # compile's is on the first GPU, and without times
                     with open(output, "rb") as file:
-                        self._artifact = Artifact(file.read(), threads=threads, device=device)
+                        self._artifact = Artifact(file.read(), threads=threads, device=device, profile=options.enable_profiling)
         if is_cuda and given.get("user_compute_stream"):
             self._artifact._stream = self._stream_of(given["user_compute_stream"])
         self._options, self._function = options, self._artifact.main
@@ -436,6 +439,22 @@ class InferenceSession:
     def get_session_options(self) -> SessionOptions:
         """The options that the session was made with."""
         return self._options
+
+    def end_profiling(self) -> str:
+        """Writes the times of kernels since the session was made, with `enable_profiling`, and returns the file's path: a trace of Chrome's format, of an
+        event for each kernel as long as all its launches, longest first. Raises InvalidError without that option."""
+        if not self._options.enable_profiling:
+            raise InvalidError("the session times no kernels; set enable_profiling of its SessionOptions")
+        events, at = [], 0.0
+        for kernel in self._artifact.profile():
+            duration = kernel["time_ns"] / 1000
+            rest = {key: kernel[key] for key in ("nodes", "launches", "flops", "bytes")}
+            events.append({"cat": "Node", "ph": "X", "pid": os.getpid(), "tid": 0, "ts": at, "dur": duration, "name": kernel["kernel"], "args": rest})
+            at += duration
+        path = f"{self._options.profile_file_prefix}_{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}.json"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(events, file)
+        return path
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """The outputs of these names (None or empty: all), in their order, as new NumPy arrays. input_feed: arrays by names of inputs, of the model's

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One script for ONNX Runtime, run with it (where it is installed) and with tc_compiler under its name: both say the same."""
 import importlib.util
+import json
 import os
 import threading
 
@@ -136,3 +137,25 @@ def test_provider_without_code(tmp_path):
         session = tc_compiler.InferenceSession(path, providers=[("CUDAExecutionProvider", {"user_compute_stream": "5"}), "CPUExecutionProvider"])
     assert session.get_providers() == ["CPUExecutionProvider"] and session.get_provider_options() == {"CPUExecutionProvider": {}}
     assert session.run(None, {"images": np.zeros((1, 1, 8, 8), np.float32)})[0].shape == (1, 10)
+
+
+def test_profiling(tmp_path):
+    options = tc_compiler.SessionOptions()
+    with pytest.raises(tc_compiler.InvalidError, match="set enable_profiling"):
+        tc_compiler.InferenceSession(os.path.join(DIGITS, "model.onnx"), options).end_profiling()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
+    session = tc_compiler.InferenceSession(os.path.join(DIGITS, "model.onnx"), options)
+    for _ in range(3):
+        session.run(None, {"images": np.zeros((1, 1, 8, 8), np.float32)})
+    path = session.end_profiling()
+    with open(path) as file:
+        events = json.load(file)
+    assert path.startswith(str(tmp_path)) and events and all(e["ph"] == "X" and e["dur"] > 0 and e["args"]["launches"] % 3 == 0 for e in events)
+
+
+def test_inputs_are_given_by_name():
+    artifact = tc_compiler.compile(os.path.join(DIGITS, "model.onnx"))
+    x = np.zeros((1, 1, 8, 8), np.float32)
+    for wrong in (x, [x], 5):
+        with pytest.raises(tc_compiler.InvalidError, match=r'inputs are given by name, not as \w+: artifact\({"images": array}\)'):
+            artifact(wrong)

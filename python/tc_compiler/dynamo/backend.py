@@ -60,6 +60,8 @@ class Options:
         for name in ("freezing", "prepack", "fallback"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"tc: the option {name} must be True or False, but is {getattr(self, name)!r}")
+        if not isinstance(self.precision, (str, list, tuple, type(None))):
+            raise ValueError(f"tc: the option precision must be a text as of tc-compile's --precision, or a list of such, but is {self.precision!r}")
         if not isinstance(self.check_bounds, (bool, type(None))):
             raise ValueError(f"tc: the option check_bounds must be True, False or None, but is {self.check_bounds!r}")
         if not isinstance(self.arguments, dict):
