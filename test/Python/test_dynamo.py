@@ -626,8 +626,10 @@ def test_indices_out_of_range():
         with pytest.raises(RefusedError, match="an index is outside of"):
             compiled(x, torch.tensor([9]))
     check(lambda x, i: F.cross_entropy(x, i), torch.randn(3, 4), torch.tensor([1, -100, 3])) # nothing is read for what is ignored
-    compiled = torch.compile(lambda x, i: F.embedding(i, x) * 1, backend="tc", options={"check_bounds": False})
-    same(compiled(torch.arange(3.0)[:, None], torch.tensor([9])), torch.tensor([[2.0]]))
+    for options in ({"check_bounds": False}, {"arguments": {"check_bounds": False}}):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x, i: F.embedding(i, x) * 1, backend="tc", options=options)
+        same(compiled(torch.arange(3.0)[:, None], torch.tensor([9])), torch.tensor([[2.0]]))
     with pytest.raises(Exception, match="check_bounds must be True, False or None"):
         torch.compile(lambda x: x + 1, backend="tc", options={"check_bounds": 1})(torch.ones(2))
 

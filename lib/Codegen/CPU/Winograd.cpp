@@ -127,6 +127,7 @@ RankedTensorType filterType(const Problem &p) {
                                Float32Type::get(p.c.batch.getContext()));
 }
 
+/// The same where the filter is a constant, for what writes the artifact.
 std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
   MLIRContext *context = p.c.batch.getContext();
   const int64_t panels = p.c.panels();

@@ -23,7 +23,7 @@ class Transform {
 public:
   explicit Transform(Emitter &em) : b(em.builder()), loc(em.loc()) {}
 
-  /// B^T x B: 6 x 6 values of so many.
+  /// B^T x B: 6 x 6 values of as many.
   SmallVector<Value> input(ArrayRef<Value> x) {
     return plane(x, kIn, kIn, [&](ArrayRef<Value> line) { return inputLine(line); });
   }

@@ -66,6 +66,8 @@ class Options:
             raise ValueError(f"tc: the option check_bounds must be True, False or None, but is {self.check_bounds!r}")
         if not isinstance(self.arguments, dict):
             raise ValueError(f"tc: the option arguments must be a dict of options of tc-compile, but is {self.arguments!r}")
+        if self.check_bounds is None and "check_bounds" in self.arguments:
+            self.check_bounds = bool(self.arguments["check_bounds"])
 
     def chooses_precision(self) -> bool:
         given = [self.precision, self.arguments.get("precision")]
