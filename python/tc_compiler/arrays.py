@@ -147,13 +147,18 @@ def is_lazy(given: Any) -> bool:
     return is_of_torch(given) and (given.is_conj() or given.is_neg() or given._is_zerotensor())
 
 
+def plain(tensor: Any) -> Any:
+    """A tensor of PyTorch with its elements in memory, see is_lazy. Others are returned as they are."""
+    if tensor._is_zerotensor():
+        return tensor.new_zeros(tensor.shape)
+    return tensor.resolve_conj().resolve_neg()
+
+
 def resolved(given: Any) -> Any:
     """What is to be read: a lazy tensor with its elements in memory, others as they are, without gradients."""
     if getattr(given, "requires_grad", False):
         given = given.detach()
-    if not is_lazy(given):
-        return given
-    return given.new_zeros(given.shape) if given._is_zerotensor() else given.resolve_conj().resolve_neg()
+    return plain(given) if is_of_torch(given) else given
 
 
 def array_of_torch(tensor: Any) -> np.ndarray:

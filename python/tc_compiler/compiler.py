@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from typing import Any, Mapping, Sequence
 
+from .arrays import is_lazy, plain
 from .artifact import Artifact
 from .errors import InvalidError, error_of
 
@@ -80,11 +81,11 @@ def _write_model(model: Any, example_inputs: Any, dims: Mapping[str, Any], folde
         raise InvalidError(f"cannot compile {type(model).__name__}; give a path, the bytes or ModelProto of an ONNX model, an ExportedProgram, or a torch.nn.Module")
     # Archives hold memory, without the bits by which PyTorch conjugates or negates lazily.
     lazy = [(place, name, value) for place in (model.state_dict, model.constants) for name, value in place.items()
-            if isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())] # fmt: skip
+            if isinstance(value, torch.Tensor) and is_lazy(value)] # fmt: skip
     path = os.path.join(folder, "model.pt2")
     try:
         for place, name, value in lazy:
-            resolved = value.detach().resolve_conj().resolve_neg()
+            resolved = plain(value.detach())
             place[name] = torch.nn.Parameter(resolved, value.requires_grad) if isinstance(value, torch.nn.Parameter) else resolved
         torch.export.save(model, path)
     finally:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from ._tcrt import ffi, lib
-from .arrays import _bytes_of, _check, _text, array_of_torch, bytes_of_torch, dtype_of_torch, is_of_torch, is_on_gpu
+from .arrays import _bytes_of, _check, _text, array_of_torch, bytes_of_torch, dtype_of_torch, is_of_torch, is_on_gpu, plain
 from .artifact import Artifact
 from .compiler import _compile_file, _options
 from .dtypes import DTYPES, DType
@@ -425,7 +425,7 @@ def _holder(states: Mapping[str, Any]) -> Any:
             if not hasattr(inner, part):
                 inner.add_module(part, torch.nn.Module())
             inner = getattr(inner, part)
-        inner.register_buffer(last, value.detach().resolve_conj().resolve_neg().clone())
+        inner.register_buffer(last, plain(value.detach()).clone())
     return root
 
 

@@ -261,11 +261,15 @@ FailureOr<Type> Call::commonType(ArrayRef<StringRef> names, Integers integers) {
   return type;
 }
 
-Type Call::defaultFloat() {
+/// The element that the model declares for result `i`; null: none.
+static Type declaredElement(NodeContext &ctx, size_t i) {
   const auto outputs = ctx.node().getOutputs();
-  Type declared = outputs.empty() ? Type() : outputs[0].getType();
-  if (auto tensor = dyn_cast_or_null<RankedTensorType>(declared))
-    declared = tensor.getElementType();
+  auto declared = i < outputs.size() ? dyn_cast<RankedTensorType>(outputs[i].getType()) : RankedTensorType();
+  return declared ? declared.getElementType() : Type();
+}
+
+Type Call::defaultFloat() {
+  Type declared = declaredElement(ctx, 0);
   if (auto complex = dyn_cast_or_null<ComplexType>(declared))
     declared = complex.getElementType();
   return declared && declared.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
@@ -390,10 +394,8 @@ FailureOr<AffineExpr> Call::size(StringRef name, std::optional<int64_t> otherwis
 }
 
 LogicalResult tc::setFloats(NodeContext &ctx, size_t i, Value value, Type otherwise) {
-  const auto outputs = ctx.node().getOutputs();
-  auto declared = i < outputs.size() ? dyn_cast<RankedTensorType>(outputs[i].getType()) : RankedTensorType();
-  const bool isDeclared = declared && isa<FloatType>(declared.getElementType());
-  return ctx.set(i, ctx.b.convert(value, isDeclared ? declared.getElementType() : otherwise));
+  Type declared = declaredElement(ctx, i);
+  return ctx.set(i, ctx.b.convert(value, isa_and_present<FloatType>(declared) ? declared : otherwise));
 }
 
 FailureOr<SmallVector<Value>> tc::callATen(NodeContext &ctx, StringRef type, ArrayRef<TensorArgument> tensors,

@@ -17,6 +17,7 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind, InputS
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.value_ranges import ValueRanges
 
+from ..arrays import plain
 from . import symbols
 
 aten = torch.ops.aten
@@ -47,14 +48,6 @@ def shift_of(symbol: sympy.Symbol, shape_env: Any) -> int:
     """What makes a size of a number: 0 where it is one by its range, else more than the numbers of programs lie below 0."""
     bounds = shape_env.var_to_range.get(symbol)
     return 0 if bounds is not None and bounds.lower >= 0 else 2**60
-
-
-def plain(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with its elements in memory, where PyTorch keeps them as a bit alone: conjugates, negatives, zeros. Others are
-    returned as they are."""
-    if tensor._is_zerotensor():
-        return torch.zeros_like(tensor)
-    return tensor.resolve_conj().resolve_neg()
 
 
 class _Sizes:

@@ -18,6 +18,7 @@ from torch import fx
 from torch.utils._sympy.solve import try_solve
 
 from .._tcrt import lib
+from ..arrays import plain
 from . import program as programs
 from . import symbols
 from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager, tensors_of
@@ -80,7 +81,7 @@ class Wrapper:
         self.lines: list[str] = []
         self.globals: dict[str, Any] = {
             "torch": torch, "math": math, "run": lib.tc_run_at, "check": _guards.assert_size_stride, "fit": fit, "empty_cpu": _guards._empty_strided_cpu,
-            "plain": programs.plain, "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_,
+            "plain": plain, "empty_strided": torch.empty_strided, "foreach_copy": torch._foreach_copy_,
         } # fmt: skip
         self.name: dict[fx.Node, str] = {}
         self.known: set[sympy.Symbol] = set() # which are variables
@@ -323,7 +324,7 @@ class Wrapper:
     def _computed(self, node: fx.Node) -> str:
         if node.op == "get_attr":
             value = getattr(self.module, node.target)
-            return self._constant(programs.plain(value) if isinstance(value, torch.Tensor) else value)
+            return self._constant(plain(value) if isinstance(value, torch.Tensor) else value)
         if is_number(node):
             return self._value(node.meta["val"])
         if node in self.updates:

@@ -674,7 +674,7 @@ constexpr int64_t kChannelsOfGroup = 16;
 /// What reaches a filter.
 Value gradientOfFilter(PrimBuilder &b, ConvOp op, Value g) {
   auto isConstant = [](AffineExpr size) { return getConstantSize(size).has_value(); };
-  // Windows of one pixel do not overlap; of groups of few channels there are better products than convolutions.
+  // Windows of one pixel do not overlap; of groups of few channels GPUs have better products than convolutions.
   const Sizes filter = getSizes(op.getFilter());
   const bool isPoint = llvm::all_of(SizesRef(filter).drop_back(2), [](AffineExpr size) { return size == 1; });
   auto areMany = [](AffineExpr channels) { return getConstantSize(channels).value_or(0) >= kChannelsOfGroup; };
