@@ -50,6 +50,7 @@ void tc_memory_release(tc_memory_t *memory);
 void tc_memory_share(tc_memory_t *memory);
 void *tc_memory_export(tc_memory_t *memory, int is_versioned, int32_t gpu, int code, int bits, int32_t rank, const int64_t *shape);
 void *tc_capsule_destructor(void);
+void tc_team_of_openmp(uintptr_t parallel, uintptr_t number, tcrt_team_t *team);
 """
 SOURCE = """
 #include "tcrt/tcrt.h"
@@ -193,6 +194,35 @@ static void tc_destroy_capsule(PyObject *capsule) {
 }
 
 static void *tc_capsule_destructor(void) { return (void *)(uintptr_t)tc_destroy_capsule; }
+
+/* The OpenMP of the process: what compilers call for a parallel region, and which of its threads calls. */
+static struct {
+  void (*parallel)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
+  int (*number)(void);
+} openmp;
+
+typedef struct region_t {
+  void (*member)(void *data, uint32_t number);
+  void *data;
+} region_t;
+
+static void run_region(void *data) {
+  const region_t *region = data;
+  region->member(region->data, (uint32_t)openmp.number());
+}
+
+static void run_in_region(void *user, uint32_t members, void (*member)(void *data, uint32_t number), void *data) {
+  region_t region = {member, data};
+  (void)user;
+  openmp.parallel(run_region, &region, members, 0);
+}
+
+/* `parallel`, `number`: addresses of GOMP_parallel and omp_get_thread_num. */
+static void tc_team_of_openmp(uintptr_t parallel, uintptr_t number, tcrt_team_t *team) {
+  openmp.parallel = (void (*)(void (*)(void *), void *, unsigned, unsigned))parallel;
+  openmp.number = (int (*)(void))number;
+  *team = (tcrt_team_t){NULL, run_in_region};
+}
 """ % (TYPES, RUN, RUN_AT, MARK, RUN_ON)
 
 

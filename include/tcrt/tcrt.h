@@ -255,6 +255,17 @@ typedef struct tcrt_executor_t {
   void (*parallel_for)(void *user, int64_t ranges, void (*task)(void *data, int64_t range, int64_t worker), void *data);
 } tcrt_executor_t;
 
+/** Lends a context the caller's own threads for a whole run instead of the model's pool, as OpenMP's parallel regions
+ * do: the cost of a launch is then the pool's, and threads of the program that still wait actively for work of their
+ * own do not take cores from helpers. */
+typedef struct tcrt_team_t {
+  void *user;
+  /** Calls member(data, number) once for each number in [0, members), 0 on the calling thread and the others on threads
+   * of their own at the same time, and returns when all have returned. A member that is not called is missed by nobody,
+   * but 0, without which the run fails. Not called for a run that follows one which shared nothing. */
+  void (*run)(void *user, uint32_t members, void (*member)(void *data, uint32_t number), void *data);
+} tcrt_team_t;
+
 /** Where a context's host memory comes from. */
 typedef struct tcrt_allocator_t {
   void *user;
@@ -317,6 +328,7 @@ typedef struct tcrt_context_options_t {
    * over when the run returns. GPU: there are no graphs then, and tcrt_context_run_async waits. NULL: no events. */
   void (*event)(void *user, const tcrt_event_t *event);
   void *event_user;
+  const tcrt_team_t *team; /**< copied; NULL: the model's pool. Not beside an executor */
 } tcrt_context_options_t;
 
 /** Makes a context. `options` may be NULL. The caller destroys it before the model is closed. */

@@ -136,6 +136,11 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
     context->executor = *options.executor;
     context->has_executor = 1;
   }
+  if (options.team && options.team->run && !context->has_executor) {
+    context->team = *options.team;
+    context->has_team = 1;
+    context->shares_soon = 1;
+  }
   if (options.allocator && options.allocator->allocate && options.allocator->release) {
     context->allocator = *options.allocator;
     context->has_allocator = 1;
@@ -177,7 +182,7 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
     else
       status = tcrt_context_no_memory(context, "a context", sizeof *context->store);
   }
-  if (status == TCRT_OK && context->threads > 1 && !context->has_executor) {
+  if (status == TCRT_OK && context->threads > 1 && !context->has_executor && !context->has_team) {
     uint32_t helpers = tcrt_pool_grow(model->pool, context->threads - 1);
     if (helpers < context->threads - 1)
       tcrt_model_log(model, TCRT_LOG_WARNING, "%s: only %u of %u threads could be made", model->name, helpers + 1,

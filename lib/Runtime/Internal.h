@@ -54,6 +54,12 @@ uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers);
  * slot is free, run serially. To leave returns whether such a run should wake helpers at once. */
 tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon);
 int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
+/* A run with threads of the caller: as tcrt_pool_enter; those call tcrt_pool_assist with numbers from 1 on, which
+ * returns when tcrt_pool_dismiss was called. To leave returns whether the run shared anything. */
+tcrt_pool_slot_t *tcrt_pool_enter_with_team(tcrt_pool_t *pool);
+void tcrt_pool_assist(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, uint32_t number);
+void tcrt_pool_dismiss(tcrt_pool_slot_t *slot);
+int tcrt_pool_leave_team(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
 /* In how many ranges `tasks` are cut: at most `most`, of about `grain` tasks, and as many for each of `threads`, where
  * tasks can be put together; below 2: not worth sharing. */
 int64_t tcrt_count_ranges(int64_t tasks, int64_t grain, int64_t most, int64_t threads);
@@ -282,6 +288,8 @@ struct tcrt_context_t {
   uint64_t memory_limit;
   tcrt_executor_t executor;
   int has_executor;
+  tcrt_team_t team;
+  int has_team;
   tcrt_allocator_t allocator;
   int has_allocator;
   int has_misaligned; /* it gave memory without the alignment that it was asked for */
@@ -293,7 +301,7 @@ struct tcrt_context_t {
   int busy;     /* atomic */
   tcrt_frame_t frame;
   tcrt_pool_slot_t *slot;    /* during a run */
-  int shares_soon;           /* of the last run: what tcrt_pool_leave returned */
+  int shares_soon;           /* of the last run: what tcrt_pool_leave returned; with a team tcrt_pool_leave_team */
   tcrt_bindings_t *all;      /* for each function */
   tcrt_bindings_t *bindings; /* of the function that is chosen, among them */
   tcrt_bindings_t *last_run; /* whose strings and objects the store holds */

@@ -24,6 +24,9 @@
  * many a launch: a run that was going to share its first launch soon, the last time, wakes its helpers as it enters,
  * while it still works alone.
  *
+ * A run may bring threads of the caller, a team, which help in its slot alone, watch that slot's own `epoch`, and are
+ * dismissed when the program is done.
+ *
  * Slot word: bit 31 open, bit 30 the owner sleeps until the helpers are out, rest: helpers inside (or just looking).
  * Only those who saw the open bit when they counted themselves in may read the slot's fields, and the owner writes the
  * fields only while no one can have seen it, that is after it cleared the bit and the count fell to 0.
@@ -59,6 +62,12 @@
 #define SLEEPING 0x40000000u
 #define COUNT 0x3fffffffu
 
+/* What threads without work watch. */
+typedef struct watch_t {
+  _Alignas(64) _Atomic uint32_t epoch;  /* launches so far */
+  _Alignas(64) _Atomic uint32_t parked; /* threads that wait for the next one in the kernel */
+} watch_t;
+
 typedef struct block_t {
   _Alignas(64) _Atomic int64_t next;
   int64_t end;
@@ -74,7 +83,10 @@ struct tcrt_pool_slot_t {
   int keeps_ranges; /* the launch waits for memory: what a thread wrote is to stay with it */
   tcrt_range_fn fn;
   void *data;
-  int is_taken;                          /* under the pool's lock */
+  int is_taken; /* under the pool's lock */
+  int has_team;
+  _Atomic uint32_t is_dismissed;         /* the team */
+  watch_t watch;                         /* of the team */
   int64_t ranges, steps;                 /* ranges in each step; steps is 0 for a plain run */
   uint64_t entered_ns, shared_ns;        /* when the run entered, and shared its first launch; 0: not yet */
   _Alignas(64) _Atomic uint32_t step;    /* the open one */
@@ -91,8 +103,7 @@ typedef struct helper_t {
 
 struct tcrt_pool_t {
   tcrt_pool_slot_t slots[SLOTS];
-  _Alignas(64) _Atomic uint32_t epoch;
-  _Alignas(64) _Atomic uint32_t parked;
+  watch_t watch;
   _Atomic uint32_t runs;       /* inside the pool */
   _Atomic uint32_t slot_limit; /* slots that were ever used */
   _Atomic uint32_t stopping;
@@ -247,34 +258,46 @@ static int help_any(tcrt_pool_t *pool, uint32_t number) {
   return worked;
 }
 
+/* Waits until `epoch` is not the last launch any more, or there are to be no more of them. */
+static void wait_for_launch(tcrt_pool_t *pool, watch_t *watch, uint32_t epoch, _Atomic uint32_t *is_over) {
+  uint64_t deadline = 0;
+  int was_left = 0;
+  for (uint32_t i = 1; atomic_load_explicit(&watch->epoch, memory_order_acquire) == epoch; ++i) {
+    int is_left = atomic_load_explicit(&pool->runs, memory_order_relaxed) == 0;
+    if (is_left != was_left)
+      deadline = is_left ? tcrt_now_ns() + LINGER_NS : 0;
+    was_left = is_left;
+    if (!has_spun(i, &deadline))
+      continue;
+    /* A launch increments the epoch and then looks at `parked`; we do the reverse, both sequentially consistent, so one
+     * of the two sees the other. */
+    atomic_fetch_add(&watch->parked, 1);
+    if (atomic_load(&watch->epoch) == epoch && !atomic_load(is_over))
+      futex_wait(&watch->epoch, epoch);
+    atomic_fetch_sub(&watch->parked, 1);
+    return;
+  }
+}
+
 static void *helper_main(void *argument) {
   const helper_t *self = argument;
   tcrt_pool_t *pool = self->pool;
   while (!atomic_load_explicit(&pool->stopping, memory_order_acquire)) {
-    uint32_t epoch = atomic_load(&pool->epoch);
-    if (help_any(pool, self->number))
-      continue;
-    uint64_t deadline = 0;
-    int is_new = 0, was_left = 0;
-    for (uint32_t i = 1; !is_new; ++i) {
-      int is_left = atomic_load_explicit(&pool->runs, memory_order_relaxed) == 0;
-      if (is_left != was_left)
-        deadline = is_left ? tcrt_now_ns() + LINGER_NS : 0;
-      was_left = is_left;
-      is_new = atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch;
-      if (has_spun(i, &deadline))
-        break;
-    }
-    if (is_new)
-      continue;
-    /* A launch increments the epoch and then looks at `parked`; we do the reverse, both sequentially consistent, so one
-     * of the two sees the other. */
-    atomic_fetch_add(&pool->parked, 1);
-    if (atomic_load(&pool->epoch) == epoch && !atomic_load(&pool->stopping))
-      futex_wait(&pool->epoch, epoch);
-    atomic_fetch_sub(&pool->parked, 1);
+    uint32_t epoch = atomic_load(&pool->watch.epoch);
+    if (!help_any(pool, self->number))
+      wait_for_launch(pool, &pool->watch, epoch, &pool->stopping);
   }
   return NULL;
+}
+
+void tcrt_pool_assist(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, uint32_t number) {
+  for (;;) {
+    uint32_t epoch = atomic_load(&slot->watch.epoch);
+    if (atomic_load(&slot->is_dismissed))
+      return;
+    if (!help(slot, number))
+      wait_for_launch(pool, &slot->watch, epoch, &slot->is_dismissed);
+  }
 }
 
 tcrt_pool_t *tcrt_pool_create(void) {
@@ -293,8 +316,8 @@ void tcrt_pool_destroy(tcrt_pool_t *pool) {
   if (!pool || pool->process != getpid())
     return;
   atomic_store(&pool->stopping, 1);
-  atomic_fetch_add(&pool->epoch, 1);
-  futex_wake(&pool->epoch, INT32_MAX);
+  atomic_fetch_add(&pool->watch.epoch, 1);
+  futex_wake(&pool->watch.epoch, INT32_MAX);
   uint32_t count = atomic_load(&pool->helper_count);
   for (uint32_t i = 0; i < count; ++i)
     pthread_join(pool->helpers[i].thread, NULL);
@@ -328,14 +351,20 @@ uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers) {
 
 int64_t tcrt_pool_threads(tcrt_pool_t *pool) { return (int64_t)atomic_load(&pool->helper_count); }
 
-/* After `epoch` was incremented: wakes so many helpers of those that sleep. */
-static void wake_helpers(tcrt_pool_t *pool, int64_t wanted) {
-  uint32_t parked = atomic_load(&pool->parked);
+/* Tells those that watch of a launch, and wakes so many of those that sleep. */
+static void announce(watch_t *watch, int64_t wanted) {
+  atomic_fetch_add(&watch->epoch, 1);
+  uint32_t parked = atomic_load(&watch->parked);
   if (parked)
-    futex_wake(&pool->epoch, wanted < parked ? (uint32_t)wanted : parked);
+    futex_wake(&watch->epoch, wanted < parked ? (uint32_t)wanted : parked);
 }
 
-tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon) {
+void tcrt_pool_dismiss(tcrt_pool_slot_t *slot) {
+  atomic_store(&slot->is_dismissed, 1);
+  announce(&slot->watch, INT32_MAX);
+}
+
+static tcrt_pool_slot_t *take_slot(tcrt_pool_t *pool) {
   tcrt_pool_slot_t *slot = NULL;
   pthread_mutex_lock(&pool->lock);
   for (uint32_t i = 0; i < SLOTS && !slot; ++i) {
@@ -351,24 +380,49 @@ tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon) {
     return NULL;
   slot->entered_ns = tcrt_now_ns();
   slot->shared_ns = 0;
+  slot->has_team = 0;
   atomic_fetch_add(&pool->runs, 1);
-  if (helpers_soon) {
-    atomic_fetch_add(&pool->epoch, 1);
-    wake_helpers(pool, helpers_soon);
-  }
+  return slot;
+}
+
+static void give_slot_back(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
+  atomic_fetch_sub(&pool->runs, 1);
+  pthread_mutex_lock(&pool->lock);
+  slot->is_taken = 0;
+  pthread_mutex_unlock(&pool->lock);
+}
+
+tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon) {
+  tcrt_pool_slot_t *slot = take_slot(pool);
+  if (slot && helpers_soon)
+    announce(&pool->watch, helpers_soon);
   return slot;
 }
 
 int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
   if (!slot)
     return 0;
-  atomic_fetch_sub(&pool->runs, 1);
   uint64_t alone_ns = slot->shared_ns - slot->entered_ns;
   int shares_soon = slot->shared_ns && alone_ns > EARLY_NS && alone_ns < LATE_NS;
-  pthread_mutex_lock(&pool->lock);
-  slot->is_taken = 0;
-  pthread_mutex_unlock(&pool->lock);
+  give_slot_back(pool, slot);
   return shares_soon;
+}
+
+tcrt_pool_slot_t *tcrt_pool_enter_with_team(tcrt_pool_t *pool) {
+  tcrt_pool_slot_t *slot = take_slot(pool);
+  if (slot) {
+    slot->has_team = 1;
+    atomic_store(&slot->is_dismissed, 0);
+  }
+  return slot;
+}
+
+int tcrt_pool_leave_team(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
+  if (!slot)
+    return 0;
+  int shares = slot->shared_ns != 0;
+  give_slot_back(pool, slot);
+  return shares;
 }
 
 /* Waits until no helper is inside the closed slot. */
@@ -421,8 +475,7 @@ static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn 
   atomic_store_explicit(&slot->is_done, 0, memory_order_relaxed);
   atomic_store_explicit(&slot->workers, workers, memory_order_relaxed);
   atomic_fetch_or_explicit(&slot->word, OPEN, memory_order_release);
-  atomic_fetch_add(&pool->epoch, 1);
-  wake_helpers(pool, (ranges < workers ? ranges : workers) - 1);
+  announce(slot->has_team ? &slot->watch : &pool->watch, (ranges < workers ? ranges : workers) - 1);
   if (steps)
     take_steps(slot, 0, 0);
   else

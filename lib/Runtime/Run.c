@@ -281,6 +281,55 @@ static void end_phase(const tcrt_context_t *context, const char *name, uint64_t 
   *begin = tcrt_now_ns();
 }
 
+/* A program that the caller's team runs. */
+typedef struct program_t {
+  tcrt_context_t *context;
+  int32_t code;
+  int has_run;
+} program_t;
+
+static void run_program(program_t *program) {
+  program->has_run = 1;
+  program->code = program->context->bindings->routine->run(&program->context->frame);
+}
+
+static void run_member(void *data, uint32_t number) {
+  program_t *program = data;
+  tcrt_context_t *context = program->context;
+  if (number) {
+    tcrt_pool_assist(context->model->pool, context->slot, number);
+  } else if (!program->has_run) {
+    run_program(program);
+    tcrt_pool_dismiss(context->slot);
+  }
+}
+
+/* Runs the program on the model's pool, on the caller's team, or with the caller's executor. */
+static tcrt_status_t run_program_with_threads(tcrt_context_t *context) {
+  tcrt_pool_t *pool = context->model->pool;
+  program_t program = {.context = context};
+  if (context->threads > 1 && context->has_team && !tcrt_pool_in_range()) {
+    context->slot = tcrt_pool_enter_with_team(pool);
+    if (context->slot && context->shares_soon)
+      context->team.run(context->team.user, context->threads, run_member, &program);
+    else
+      run_program(&program);
+    context->shares_soon = tcrt_pool_leave_team(pool, context->slot);
+  } else if (context->threads > 1 && !context->has_executor && !context->has_team) {
+    uint32_t helpers_soon = context->shares_soon ? (uint32_t)context->threads - 1 : 0;
+    context->slot = tcrt_pool_enter(pool, helpers_soon);
+    run_program(&program);
+    context->shares_soon = tcrt_pool_leave(pool, context->slot);
+  } else {
+    run_program(&program);
+  }
+  context->slot = NULL;
+  if (!program.has_run)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the team did not call its member 0; see tcrt_team_t",
+                     tcrt_context_file(context));
+  return tcrt_context_program_result(context, program.code);
+}
+
 static tcrt_status_t run_phases(tcrt_context_t *context, int waits, uint64_t begin) {
   const tcrt_model_function_t *function = context->bindings->function;
   if (context->bindings->stage == TCRT_STAGE_RUN)
@@ -311,13 +360,7 @@ static tcrt_status_t run_phases(tcrt_context_t *context, int waits, uint64_t beg
     end_phase(context, "inputs", &begin);
     if (status == TCRT_OK) {
       tcrt_context_clear_failure(context);
-      int uses_pool = context->threads > 1 && !context->has_executor;
-      uint32_t helpers_soon = context->shares_soon ? (uint32_t)context->threads - 1 : 0;
-      context->slot = uses_pool ? tcrt_pool_enter(context->model->pool, helpers_soon) : NULL;
-      int32_t code = context->bindings->routine->run(&context->frame);
-      context->shares_soon = tcrt_pool_leave(context->model->pool, context->slot);
-      context->slot = NULL;
-      status = tcrt_context_program_result(context, code);
+      status = run_program_with_threads(context);
       end_phase(context, "program", &begin);
     }
     for (uint32_t i = 0; status == TCRT_OK && i < function->output_count; ++i)

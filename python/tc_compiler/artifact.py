@@ -110,13 +110,14 @@ def _destroy(key: int, handle: Any) -> None:
     _release(key)
 
 
-def _create_context(model: "Artifact", stream: int = 0) -> Any:
-    """A tcrt_context_t, which is destroyed with the result; `stream`: the caller's on a GPU (0: one of its own)."""
+def _create_context(model: "Artifact", stream: int = 0, team: Any = None) -> Any:
+    """A tcrt_context_t, which is destroyed with the result; `stream`: the caller's on a GPU (0: one of its own); `team`: a tcrt_team_t."""
     options = ffi.new("tcrt_context_options_t *")
     options.size = ffi.sizeof("tcrt_context_options_t")
     options.threads = model._threads
     options.profile = lib.TCRT_PROFILE_KERNELS if model._profiles else lib.TCRT_PROFILE_OFF
     options.stream = ffi.cast("void *", stream)
+    options.team = team if team is not None else ffi.NULL
     options.device_outputs = True # _array_of copies them
     made, data = ffi.new("tcrt_context_t **"), model._data # close() takes these away after the model
     _check(lib.tcrt_context_create(model._handle(), options, made))

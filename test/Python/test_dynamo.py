@@ -749,16 +749,42 @@ def test_threads_and_leaks():
     assert len(gc.get_objects()) < before + 50
 
 
+@pytest.mark.skipif(DEVICE != "cpu" or "OpenMP" not in torch.__config__.parallel_info(), reason="threads of OpenMP are CPUs'")
+def test_programs_run_in_pytorchs_threads():
+    had = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        x = torch.randn(1000, 1000)
+        compiled = torch.compile(lambda x: x.exp() @ x, backend="tc")
+        own = torch.compile(lambda x: x.cos() @ x, backend="tc", options={"threads": 2})
+        expected = x.exp() @ x
+        before = len(os.listdir("/proc/self/task"))
+        for _ in range(3):
+            same(compiled(x), expected)
+        assert len(os.listdir("/proc/self/task")) == before
+        for _ in range(2):
+            same(own(x), x.cos() @ x)
+        assert len(os.listdir("/proc/self/task")) == before + 1
+        torch.set_num_threads(1) # the compiled graph keeps its number
+        same(compiled(x), expected)
+    finally:
+        torch.set_num_threads(had)
+
+
 def test_forks():
     compiled = torch.compile(lambda x: x * 2 + 1, backend="tc")
     x = torch.randn(5)
     compiled(x)
+    if DEVICE == "cpu":
+        large = torch.randn(600, 600)
+        shared = torch.compile(lambda x: x.exp() @ x, backend="tc")
+        expected = shared(large) # by threads that the child does not have
     child = os.fork()
     if not child:
         is_right = False
         try:
             if DEVICE == "cpu":
-                is_right = torch.equal(compiled(x), x * 2 + 1)
+                is_right = torch.equal(compiled(x), x * 2 + 1) and bool((shared(large).numpy() == expected.numpy()).all()) # PyTorch's operators would hang
             else: # where PyTorch itself does nothing in forks; what ends there must leave the GPU alone
                 del compiled
                 torch._dynamo.reset()

@@ -23,6 +23,7 @@ from ..artifact import Artifact, _create_context
 from ..compiler import _environment, find_tool
 from ..errors import InternalError, InvalidError, UnsupportedError, error_of
 from .program import Program
+from .threads import team_of
 
 log = logging.getLogger(__name__.rpartition(".")[0])
 _segments: weakref.WeakSet[Segment] = weakref.WeakSet()
@@ -117,7 +118,8 @@ class Segment:
         """A new one, for calls in this stream of a GPU."""
         artifact = self.artifact or self._load()
         state, function = _State(), artifact.main
-        state.handle = _create_context(artifact, (stream or 1) if self.device.type == "cuda" else 0) # 1: CUDA's default stream
+        is_on_gpu = self.device.type == "cuda"
+        state.handle = _create_context(artifact, (stream or 1) if is_on_gpu else 0, None if is_on_gpu else team_of(self.threads)) # 1: CUDA's default stream
         state.kept, state.sizes = artifact._model, None
         state.inputs, state.outputs = ffi.new("tcrt_tensor_t[]", max(1, len(self.names))), ffi.new("tcrt_tensor_t[]", max(1, len(function.outputs)))
         state.addresses = ffi.new("uintptr_t[]", len(self.names) + len(function.outputs))
@@ -132,7 +134,7 @@ class Segment:
         for values, tensors in ((function.inputs, state.inputs), (function.outputs, state.outputs)):
             for index, value in enumerate(values):
                 tensors[index].dtype = value.dtype.number
-                is_on_device = self.device.type == "cuda" and not (tensors == state.inputs and value.name in self.on_host)
+                is_on_device = is_on_gpu and not (tensors == state.inputs and value.name in self.on_host)
                 tensors[index].device = lib.TCRT_DEVICE_CUDA if is_on_device else lib.TCRT_DEVICE_CPU
         return state
 

@@ -517,6 +517,91 @@ TEST_CASE("a context that is in use refuses other calls") {
   CHECK(state.busy == state.calls);
 }
 
+// Threads of the caller for a whole run; `calls`: how many runs had them.
+struct Team {
+  std::atomic<int64_t> calls{0};
+  uint32_t missing = 0; // members that do not come
+  tcrt_team_t team = {this, [](void *user, uint32_t members, void (*member)(void *, uint32_t), void *data) {
+                        Team &self = *static_cast<Team *>(user);
+                        ++self.calls;
+                        std::vector<std::thread> threads;
+                        for (uint32_t i = 1; i + self.missing < members; ++i)
+                          threads.emplace_back([=] { member(data, i); });
+                        member(data, 0);
+                        for (std::thread &thread : threads)
+                          thread.join();
+                      }};
+};
+
+TEST_CASE("a caller's team runs launches, and is not called where nothing was shared") {
+  Model m(basicSpec());
+  std::vector<float> x(240);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = float(i);
+  for (uint32_t missing : {0u, 1u, 3u}) {
+    Team team;
+    team.missing = missing;
+    tcrt_context_options_t options = withThreads(4);
+    options.team = &team.team;
+    Context context(m.model, options);
+    for (int64_t rows : {60, 7, 1, 1, 1, 50, 50}) {
+      tcrt_tensor_t in = floats(x, {rows, 4}), y;
+      REQUIRE(tcrt_context_set_input(context, 0, &in) == TCRT_OK);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+      for (int64_t i = 0; i < 4 * rows; ++i)
+        REQUIRE(static_cast<float *>(y.data)[i] == 2 * x[i] + float(i % 4 + 1));
+    }
+    CHECK(team.calls == 4); // 60, 7, the first 1 and the second 50
+  }
+  Model stress(stressSpec());
+  for (uint32_t missing : {0u, 1u, 3u}) {
+    Team team;
+    team.missing = missing;
+    tcrt_context_options_t options = withThreads(4);
+    options.team = &team.team;
+    Context context(stress.model, options);
+    for (int64_t tasks : {1000, 77, 1, 500}) {
+      tcrt_tensor_t in = {TCRT_DTYPE_I64, 1, {1}, &tasks, 8, 0}, out;
+      REQUIRE(tcrt_context_set_input(context, 0, &in) == TCRT_OK);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(context, 0, &out) == TCRT_OK);
+      CHECK(*static_cast<int64_t *>(out.data) == 0);
+    }
+    CHECK(team.calls == 4);
+  }
+}
+
+TEST_CASE("teams of several contexts run at the same time") {
+  Model m(stressSpec());
+  std::atomic<int64_t> problems{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      Team team;
+      tcrt_context_options_t options = withThreads(3);
+      options.size = sizeof options;
+      options.team = t == 3 ? nullptr : &team.team; // one has the pool's helpers
+      tcrt_context_t *context;
+      if (tcrt_context_create(m.model, &options, &context) != TCRT_OK) {
+        ++problems;
+        return;
+      }
+      for (int64_t tasks = 1; tasks < 60; ++tasks) {
+        tcrt_tensor_t in = {TCRT_DTYPE_I64, 1, {1}, &tasks, 8, 0}, out;
+        tcrt_context_set_input(context, 0, &in);
+        if (tcrt_context_run(context) != TCRT_OK || tcrt_context_get_output(context, 0, &out) != TCRT_OK)
+          ++problems;
+        else
+          problems += *static_cast<int64_t *>(out.data);
+      }
+      tcrt_context_destroy(context);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(problems == 0);
+}
+
 TEST_CASE("a caller's allocator gets back what it gave") {
   Model m(basicSpec());
   int64_t held = 0;

@@ -470,6 +470,22 @@ TEST_CASE("an executor that does not call each range once fails the run, and ker
   }
 }
 
+TEST_CASE("a team without member 0 fails the run") {
+  Model m(stressSpec());
+  tcrt_team_t team = {nullptr, [](void *, uint32_t, void (*)(void *, uint32_t), void *) {}};
+  tcrt_context_options_t options = {};
+  options.threads = 4;
+  options.team = &team;
+  tcrt_context_t *context = m.context(options);
+  int64_t tasks = 1000;
+  tcrt_tensor_t input = {TCRT_DTYPE_I64, 1, {1}, &tasks, sizeof tasks, TCRT_DEVICE_CPU}, output;
+  REQUIRE(tcrt_context_set_input(context, 0, &input) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_INVALID);
+  CHECK(says("m.bin: error: the team did not call its member 0; see tcrt_team_t"));
+  CHECK(tcrt_context_get_output(context, 0, &output) == TCRT_ERROR_INVALID);
+  tcrt_context_destroy(context);
+}
+
 TEST_CASE("an allocator without the alignment that it was asked for is refused") {
   Model m(basicSpec());
   tcrt_allocator_t allocator = {
