@@ -38,6 +38,8 @@ tcrt_status_t tcrt_is_missing(const char *function, const char *argument);
 int tcrt_request_amx(void);
 /* Cores that this process may run on. */
 uint32_t tcrt_usable_cores(void);
+/* Whether a hypervisor runs this system. */
+int tcrt_is_virtual_machine(void);
 
 /* ---- thread pool ---- */
 

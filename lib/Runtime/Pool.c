@@ -20,9 +20,12 @@
  *
  * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is
  * inside the pool, and LINGER_NS behind the last one, as the next may follow at once; then in the kernel (futex).
- * Contexts that are not running cost nothing. To wake takes longer than
- * many a launch: a run that was going to share its first launch soon, the last time, wakes its helpers as it enters,
- * while it still works alone.
+ * Contexts that are not running cost nothing. To wake takes longer than many a launch: a run that was going to share
+ * its first launch soon, the last time, wakes its helpers as it enters, while it still works alone.
+ *
+ * In a virtual machine the kernel takes a core that has slept for a while for one that the host has taken away, and
+ * wakes a helper on the caller's, where the two take turns for the whole run. So before the first launch after a pause
+ * each helper gets cores of its own, without the caller's.
  *
  * A run may bring threads of the caller, a team, which help in its slot alone, watch that slot's own `epoch`, and are
  * dismissed when the program is done.
@@ -35,10 +38,12 @@
  */
 #define _GNU_SOURCE
 #include "Internal.h"
+#include "Placement.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -50,11 +55,14 @@
 #define SLOTS 64
 #define MAX_HELPERS 1023
 #define SPIN_NS 50000u
+#define SPIN_GUEST_NS 200000u
 #define LINGER_NS 5000u
 /* Helpers are woken as a run enters if it shares its first launch within these times from then: there is something to
  * gain, and they have not gone to sleep again. */
 #define EARLY_NS 1000u
 #define LATE_NS 40000u
+/* In a virtual machine helpers are placed after so long without launches. */
+#define PAUSE_NS 1000000u
 #define MAX_BLOCKS 16
 /* A thread is held up that takes no range for as long as so many of those that watch it took. */
 #define PATIENCE 3
@@ -107,8 +115,14 @@ struct tcrt_pool_t {
   _Atomic uint32_t runs;       /* inside the pool */
   _Atomic uint32_t slot_limit; /* slots that were ever used */
   _Atomic uint32_t stopping;
-  pid_t process; /* whose threads the helpers are */
+  _Atomic uint64_t left_ns; /* when the last run that shared something left */
+  pid_t process;            /* whose threads the helpers are */
+  int is_guest;
   pthread_mutex_t lock;
+  /* How helpers were placed, under the lock: */
+  cpu_set_t cores;
+  int caller;
+  uint32_t placed;
   _Atomic uint32_t helper_count;
   helper_t helpers[MAX_HELPERS];
 };
@@ -118,6 +132,9 @@ uint64_t tcrt_now_ns(void) {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
+
+/* How long threads wait actively: longer in a virtual machine, where to sleep and wake costs more. */
+static _Atomic uint32_t spin_ns = SPIN_NS;
 
 static _Thread_local int in_range;
 
@@ -137,14 +154,14 @@ static void futex_wake(_Atomic uint32_t *word, uint32_t count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-/* A turn of a waiting loop, numbered from 1 on. Returns whether it has gone on for SPIN_NS; `deadline`: 0 at first. */
+/* A turn of a waiting loop, numbered from 1 on. Returns whether it has gone on for spin_ns; `deadline`: 0 at first. */
 static int has_spun(uint32_t turn, uint64_t *deadline) {
   __builtin_ia32_pause();
   if (turn % 32 != 0)
     return 0;
   uint64_t now = tcrt_now_ns();
   if (!*deadline)
-    *deadline = now + SPIN_NS;
+    *deadline = now + atomic_load_explicit(&spin_ns, memory_order_relaxed);
   return now >= *deadline;
 }
 
@@ -308,6 +325,9 @@ tcrt_pool_t *tcrt_pool_create(void) {
   tcrt_pool_t *pool = memory;
   pthread_mutex_init(&pool->lock, NULL);
   pool->process = getpid();
+  pool->is_guest = tcrt_is_virtual_machine();
+  if (pool->is_guest)
+    atomic_store_explicit(&spin_ns, SPIN_GUEST_NS, memory_order_relaxed);
   return pool;
 }
 
@@ -350,6 +370,29 @@ uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers) {
 }
 
 int64_t tcrt_pool_threads(tcrt_pool_t *pool) { return (int64_t)atomic_load(&pool->helper_count); }
+
+/* At the first launch of a run, which is `now`. What the system refuses stays as it was. */
+static void place_helpers(tcrt_pool_t *pool, uint64_t now) {
+  if (!pool->is_guest || now - atomic_load_explicit(&pool->left_ns, memory_order_relaxed) < PAUSE_NS)
+    return;
+  uint32_t helpers = atomic_load_explicit(&pool->helper_count, memory_order_relaxed);
+  int caller = sched_getcpu();
+  cpu_set_t usable;
+  if (!helpers || caller < 0 || caller >= CPU_SETSIZE || sched_getaffinity(0, sizeof usable, &usable) != 0 ||
+      CPU_COUNT(&usable) < 2 || pool->process != getpid() || pthread_mutex_trylock(&pool->lock) != 0)
+    return;
+  if (pool->placed != helpers || pool->caller != caller || !CPU_EQUAL(&pool->cores, &usable)) {
+    pool->placed = helpers;
+    pool->caller = caller;
+    pool->cores = usable;
+    for (uint32_t i = 0; i < helpers; ++i) {
+      cpu_set_t own;
+      tcrt_cores_of_helper(&usable, caller, helpers, i, &own);
+      pthread_setaffinity_np(pool->helpers[i].thread, sizeof own, &own);
+    }
+  }
+  pthread_mutex_unlock(&pool->lock);
+}
 
 /* Tells those that watch of a launch, and wakes so many of those that sleep. */
 static void announce(watch_t *watch, int64_t wanted) {
@@ -394,8 +437,10 @@ static void give_slot_back(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
 
 tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon) {
   tcrt_pool_slot_t *slot = take_slot(pool);
-  if (slot && helpers_soon)
+  if (slot && helpers_soon) {
+    place_helpers(pool, slot->entered_ns);
     announce(&pool->watch, helpers_soon);
+  }
   return slot;
 }
 
@@ -404,6 +449,8 @@ int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
     return 0;
   uint64_t alone_ns = slot->shared_ns - slot->entered_ns;
   int shares_soon = slot->shared_ns && alone_ns > EARLY_NS && alone_ns < LATE_NS;
+  if (slot->shared_ns)
+    atomic_store_explicit(&pool->left_ns, tcrt_now_ns(), memory_order_relaxed);
   give_slot_back(pool, slot);
   return shares_soon;
 }
@@ -450,8 +497,11 @@ static void run_alone(tcrt_range_fn fn, void *data, int64_t ranges) {
 /* `steps`: 0 for a plain run. */
 static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
                        int64_t steps, int64_t workers, int keeps_ranges) {
-  if (!slot->shared_ns)
+  if (!slot->shared_ns) {
     slot->shared_ns = tcrt_now_ns();
+    if (!slot->has_team)
+      place_helpers(pool, slot->shared_ns);
+  }
   slot->fn = fn;
   slot->data = data;
   slot->keeps_ranges = keeps_ranges;

@@ -82,6 +82,11 @@ int tcrt_request_amx(void) {
   return amx_granted;
 }
 
+int tcrt_is_virtual_machine(void) {
+  uint32_t a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && c >> 31;
+}
+
 uint32_t tcrt_usable_cores(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) {

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Runtime/Internal.h"
+#include "Runtime/Placement.h"
 
 #include <catch2/catch.hpp>
 
@@ -125,6 +126,40 @@ TEST_CASE("a launch is cut into as many ranges for each thread") {
             (ranges > threads && ranges < 32 && ranges < tasks && ranges % threads != 0))
           FAIL(tasks << " tasks, grain " << grain << ", " << threads << " threads: " << ranges);
       }
+}
+
+TEST_CASE("helpers are placed on cores of their own, without the caller's") {
+  for (int cores : {2, 3, 7, 64}) {
+    cpu_set_t usable;
+    CPU_ZERO(&usable);
+    for (int i = 0; i < cores; ++i)
+      CPU_SET(3 * i + 1, &usable);
+    for (int caller : {1, 3 * cores - 2, 0}) { // the last one is no usable core, as where the mask has just changed
+      const int others = cores - (caller != 0);
+      for (uint32_t helpers : {1u, 2u, 5u, 63u, 200u}) {
+        std::vector<int> owners(CPU_SETSIZE);
+        for (uint32_t i = 0; i < helpers; ++i) {
+          cpu_set_t own;
+          tcrt_cores_of_helper(&usable, caller, helpers, i, &own);
+          CHECK(CPU_COUNT(&own) > 0);
+          for (int core = 0; core < CPU_SETSIZE; ++core)
+            owners[core] += CPU_ISSET(core, &own) != 0;
+        }
+        const auto [least, most] = [&] {
+          int least = 1000, most = 0;
+          for (int i = 0; i < cores; ++i)
+            if (3 * i + 1 != caller)
+              least = std::min(least, owners[3 * i + 1]), most = std::max(most, owners[3 * i + 1]);
+          return std::pair(least, most);
+        }();
+        CHECK(std::count_if(owners.begin(), owners.end(), [](int n) { return n > 0; }) == others);
+        CHECK(least >= 1);
+        CHECK(most <= int(helpers + others - 1) / others);
+        if (caller)
+          CHECK(owners[caller] == 0);
+      }
+    }
+  }
 }
 
 TEST_CASE("a forked process destroys a pool without its helpers") {
