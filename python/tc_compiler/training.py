@@ -316,14 +316,20 @@ def _take_step(optimizer: Any, of: Mapping[int, Any], moments: _Moments, values:
     for group, rate in zip(traced.param_groups, rates or ()):
         group["lr"] = rate
     traced.state = type(optimizer.state)(dict)
+    numbers = {} # eager computes with counts of steps in Python's precision: 1 - beta ** step cancels
     for name, (p, key, _) in moments.items():
         if id(p) in of:
-            traced.state[of[id(p)]][key] = values[name]
+            value = values[name]
+            if value.dim() == 0 and value.dtype == torch.float32:
+                value = numbers[name] = value.double()
+            traced.state[of[id(p)]][key] = value
     with torch.no_grad():
         try:
             traced.step()
         except AssertionError as error: # what an optimiser asks for that a compiled step has not
             raise InvalidError(f"{type(optimizer).__name__} is not supported: {error}; use another optimiser of torch.optim") from error
+        for name, number in numbers.items():
+            values[name].copy_(number)
 
 
 def _take_step_by_rates(optimizer: Any, of: Mapping[int, Any], moments: _Moments, values: Mapping[str, Any], rates: Sequence[Any]) -> None:

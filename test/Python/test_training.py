@@ -121,6 +121,27 @@ def test_learning_rates(kind):
     assert artifact.learning_rates == given
 
 
+@pytest.mark.parametrize("kind", ["Adam", "AdamW", "RAdam", "NAdam", "Adamax"])
+def test_counts_of_steps_are_numbers_of_python(kind):
+    """In f32 1 - beta ** step, and RAdam's differences of them, lose digits."""
+    torch.manual_seed(2)
+    module, loss = nn.Linear(6, 3), nn.MSELoss()
+    before = {name: value.detach().clone() for name, value in module.named_parameters()}
+    optimizer = getattr(torch.optim, kind)(module.parameters(), lr=0.01)
+    artifact = tc.compile_training(module, loss, optimizer, (torch.randn(5, 6), torch.randn(5, 3)))
+    for _ in range(12):
+        x, target = torch.randn(5, 6), torch.randn(5, 3)
+        optimizer.zero_grad()
+        loss(module(x), target).backward()
+        optimizer.step()
+        artifact.step(x, target)
+    states = artifact.state_dict()
+    for name, value in module.state_dict().items():
+        moved = (value - before[name]).numpy()
+        np.testing.assert_allclose(states[name] - before[name].numpy(), moved, rtol=0, atol=2e-5 * np.abs(moved).max(), err_msg=name)
+    assert states["optimizer.step.weight"].dtype == np.float32 # as state_dict has it
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()
