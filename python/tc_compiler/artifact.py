@@ -790,8 +790,15 @@ class Artifact:
 
 def load(source: str | os.PathLike[str] | bytes, **options: Any) -> Artifact:
     """Loads an artifact: a path, or its bytes, which are kept. Options are Artifact's: device, variant, threads, verify_weights, profile. Raises
-    InvalidError where it cannot be read, is corrupt or of another version, MachineError where this machine cannot run it."""
-    return Artifact(source, **options)
+    InvalidError where it cannot be read, is corrupt or of another version, MachineError where this machine cannot run it.
+    What compile_training made is a TrainingArtifact."""
+    artifact = Artifact(source, **options)
+    if not {"step", "evaluate"} <= set(artifact.functions):
+        return artifact
+    from .training import TrainingArtifact
+
+    artifact.close()
+    return TrainingArtifact(source, **options)
 
 
 def version() -> str:

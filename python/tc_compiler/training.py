@@ -73,7 +73,7 @@ class TrainingArtifact(Artifact):
         function = self.functions.get(name)
         if function is None:
             raise InvalidError(f'{self.path}: it is no training artifact, as it has no function "{name}"; give what '
-                               "compile_training made, or load it with load") # fmt: skip
+                               "compile_training made") # fmt: skip
         if len(arguments) != len(function.inputs):
             raise RefusedError(f"{self.path}: {name} takes {', '.join(v.name for v in function.inputs)}, but was given {len(arguments)} arguments")
         return function.run_list({value.name: argument for value, argument in zip(function.inputs, arguments)}, **options)

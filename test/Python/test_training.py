@@ -261,7 +261,8 @@ def test_interface(tmp_path):
     with torch.no_grad():
         np.testing.assert_allclose(artifact.evaluate(x)[0], module.eval()(x).numpy(), rtol=1e-4, atol=1e-4)
     # Others begin where the compile did, and go on where states come from.
-    other = tc.TrainingArtifact(path)
+    other = tc.load(path)
+    assert isinstance(other, tc.TrainingArtifact)
     assert other.step(x, target) == first[0]
     other.load_state_dict(states)
     artifact.reset()

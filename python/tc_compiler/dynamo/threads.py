@@ -25,12 +25,12 @@ def _team() -> Any:
     path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW) # finds what it or a library that it needs has
-        entries = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("GOMP_parallel", "omp_get_thread_num")]
+        parallel, number = (ctypes.cast(entry, ctypes.c_void_p).value or 0 for entry in (library.GOMP_parallel, library.omp_get_thread_num))
     except (OSError, AttributeError) as error:
         log.info("programs run on threads of their own: %s", error)
         return None
     team = ffi.new("tcrt_team_t *")
-    lib.tc_team_of_openmp(*entries, team)
+    lib.tc_team_of_openmp(parallel, number, team)
     return team
 
 
