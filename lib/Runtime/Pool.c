@@ -46,6 +46,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -299,6 +300,9 @@ static void wait_for_launch(tcrt_pool_t *pool, watch_t *watch, uint32_t epoch, _
 static void *helper_main(void *argument) {
   const helper_t *self = argument;
   tcrt_pool_t *pool = self->pool;
+  char name[16];
+  snprintf(name, sizeof name, "tcrt-%u", self->number);
+  pthread_setname_np(pthread_self(), name); /* what top and perf show */
   while (!atomic_load_explicit(&pool->stopping, memory_order_acquire)) {
     uint32_t epoch = atomic_load(&pool->watch.epoch);
     if (!help_any(pool, self->number))
