@@ -9,7 +9,8 @@ Each model runs in a process of its own. Right: inference within 1e-4 of eager's
 1e-3, the gradients of the first within 1e-4 of those in float64 under the same seeds, or three times as far as eager's. Where a step is farther, a rounding may
 have decided a ReLU or a maximum, with which gradients jump: eight more runs take parameters and inputs that are at most one unit in the last place away, each
 beside float64 with the same values. Then the smallest error of all runs is compared with eager's smallest, which shows what is wrong each time, and the largest
-with eager's largest; or with the least and the most that float64 itself changes by between two of these neighbours. A process that ends by a signal is repeated without peers, so that what they destroy is not tc's ("ended" says how it went).
+with eager's largest; or with the least and the most that float64 itself changes by between two of these neighbours. Losses of later steps, to which each of
+these jumps adds, are compared by the median instead of the smallest. A process that ends by a signal is repeated without peers, so that what they destroy is not tc's ("ended" says how it went).
 On a GPU ("cuda") each time ends with what was enqueued, and products are exact f32's. --mode is torch.compile's, of both.
 first_s: the first call, with the compile (Inductor's caches are off); run_us: the median of calls after that, taken in turns. Needs an environment with
 requirements-bench.txt, timm==1.0.31 and tc_compiler (PYTHONPATH=build/python TC_BIN=build/bin).
@@ -57,9 +58,9 @@ def error(actual, expected, floor=0.0):
     return worst
 
 
-def is_within(errors, of_eager, least, jumps=(0.0,)):
-    """Whether errors of some runs are numbers, and at most `least`, or three times eager's, or what the truth `jumps` by: the smallest of them, and the largest."""
-    return all(map(math.isfinite, errors)) and all(choose(errors) <= max(least, 3 * choose(of_eager), choose(jumps)) for choose in (min, max))
+def is_within(errors, of_eager, least, jumps=(0.0,), chosen=(min, max)):
+    """Whether errors of some runs are numbers, and at most `least`, or three times eager's, or what the truth `jumps` by: those that are `chosen`."""
+    return all(map(math.isfinite, errors)) and all(choose(errors) <= max(least, 3 * choose(of_eager), choose(jumps)) for choose in chosen)
 
 
 def perturbed(tensor, generator):
@@ -101,7 +102,8 @@ def judge_training(result, module, inputs, found, truth, run_again):
                 for backend, of in found.items()} # fmt: skip
 
     def is_right(backend):
-        return all(is_within([run[backend][i] for run in runs], [run["eager"][i] for run in runs], least, jumps[i]) for i, least in enumerate((1e-3, 1e-4)))
+        chosen = (((statistics.median, max), 1e-3), ((min, max), 1e-4)) # losses, gradients
+        return all(is_within([run[backend][i] for run in runs], [run["eager"][i] for run in runs], least, jumps[i], of) for i, (of, least) in enumerate(chosen))
 
     runs, jumps = [errors(found, truth)], [(0.0,), (0.0,)]
     if truth and not all(map(is_right, found)):

@@ -41,6 +41,17 @@ def test_errors_of_runs():
     assert not torch_compile.is_within([float("nan")], [1.0], 1e-4)
 
 
+def test_losses_of_chaotic_steps():
+    import statistics
+
+    losses = [0.11, 0.11, 0.063, 0.14, 0.12, 0.22, 0.1, 0.26, 0.13] # of a network with 80 layers of ReLU
+    of_eager = [0.04, 0.018, 0.06, 0.29, 0.09, 0.13, 0.06, 0.08, 0.1]
+    for choose in (min, statistics.median):
+        assert torch_compile.is_within(losses, of_eager, 1e-3, chosen=(choose, max)) == (choose is not min)
+    assert not torch_compile.is_within([0.25] * 9, of_eager, 1e-3, chosen=(statistics.median, max))
+    assert not torch_compile.is_within([*losses, 0.9], of_eager, 1e-3, chosen=(statistics.median, max))
+
+
 def judge(first, later, truths=()):
     """What is right of gradients [1, 1 + error], errors of (eager, tc) in the first run and in those of neighbours. truths: what the second gradient is in
     float64 in the latter, 1 where they end."""
