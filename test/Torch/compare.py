@@ -52,6 +52,8 @@ COMPARISONS = [
     ([f32(4)], [("f32", [2], b"")], "random", "shape [1]"),
     ([f32(shape=[0, 3])], [f32(shape=[0, 3])], None, None),
 ]
+# The same where the result moves when inputs are rounded: actual, by how much, a part of the sentence.
+MOVES = [(f32(5.3), [0.5], None), (f32(5.6), [0.5], "1 of 1"), (f32(5.3), None, "1 of 1"), (f32(1), [0.5], None)]
 # Indices that name the same values, or do not: actual, expected.
 SOURCE = np.array([3, 1, 1, NAN, NAN], np.float32)
 ORDERS = [([2, 1, 0, 4, 3], True), ([1, 2, 0, 3, 4], True), ([1, 1, 0, 3, 4], False), ([1, 0, 2, 3, 4], False), ([1, 2, 0, 3, 5], False)]
@@ -86,6 +88,11 @@ def main():
         if (said is None) != (part is None) or (part and part not in said):
             print(f"{actual}, expected {wanted}, other {other}: {said!r} lacks {part!r}")
             failed += 1
+    for actual, moves, part in MOVES:
+        said = run.difference([actual], [f32(1)], [f32(5)], TOLERANCES, moves=moves)
+        if (said is None) != (part is None) or (part and part not in said):
+            print(f"{actual}, expected 1 or 5, which moves by {moves}: {said!r} lacks {part!r}")
+            failed += 1
     for indices, same in ORDERS:
         said = run.difference([i64(*indices)], [i64(1, 2, 0, 3, 4)], None, TOLERANCES, SOURCE)
         if (said is None) != same:
@@ -109,7 +116,7 @@ def main():
         if len(said) != len(parts) or not all(any(part in sentence for sentence in said) for part in parts):
             print(f"{results} with {text!r}: {said}, expected {parts}")
             failed += 1
-    print(f"{len(COMPARISONS) + len(ORDERS) + len(CHOICES) + len(BASES) + len(JUDGEMENTS)} cases, {failed} failed")
+    print(f"{len(COMPARISONS) + len(MOVES) + len(ORDERS) + len(CHOICES) + len(BASES) + len(JUDGEMENTS)} cases, {failed} failed")
     return 1 if failed else 0
 
 

@@ -4,10 +4,10 @@
 One xz stream: a line of JSON with the length of the index, the index (JSON), then blobs one behind the other. The index:
 
     blobs    [length, ...]
-    samples  [{entry, dtype, sample, tolerances {dtype: {rtol, atol}}, random?, inputs, outputs, others?, pt2?, pt?, pt2_none?, pt_none?}]
+    samples  [{entry, dtype, sample, tolerances {dtype: {rtol, atol}}, random?, inputs, outputs, others?, moves?, pt2?, pt?, pt2_none?, pt_none?}]
 
 inputs, outputs and others are lists of [dtype, shape, blob], in which a Python number has dtype "number" and its value as f64; pt2 and pt are lists of [member, blob]. Blobs that are alike are one.
-Outputs of random operators have no values. `others` are outputs that count as right just as well. pt2_none and pt_none say why
+Outputs of random operators have no values. `others` are outputs that count as right just as well, and `moves` how far from them is still right, for each output. pt2_none and pt_none say why
 PyTorch itself makes no archive.
 """
 

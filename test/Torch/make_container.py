@@ -9,8 +9,9 @@ needs PyTorch: run.py reads the container with Python's standard library and Num
 
 Samples are those of torch.testing._internal's op_db, evenly spaced, with fixed seeds. Expected values are those of eager PyTorch
 computed in float64 where that says the same as in the sample's own dtype; where it does not (nextafter, finfo of the dtype) the
-sample has both. Tolerances are PyTorch's: assert_close's, or the widest override for the operator on CPUs. Archives lose what tells
-of this machine (stack traces, example inputs, serialization ids), and members that are alike are kept once.
+sample has both, and how far the result moves when inputs are rounded. Tolerances are PyTorch's: assert_close's, or the widest override
+for the operator on CPUs. Archives lose what tells of this machine (stack traces, example inputs, serialization ids), and members that
+are alike are kept once.
 container.py describes the format.
 """
 import argparse
@@ -154,15 +155,23 @@ def is_close(torch, a, b, tolerances):
     return a.shape == b.shape and torch.allclose(a, b, rtol=tolerances["rtol"], atol=tolerances["atol"], equal_nan=True)
 
 
-def in_float64(torch, module, tensors, wanted):
-    """What the sample gives in float64, rounded to the dtypes of `wanted`; None where it cannot be computed so."""
+def in_float64(torch, module, tensors, wanted, generator=None):
+    """What the sample gives in float64, rounded to the dtypes of `wanted`; None where it cannot be computed so. generator: with inputs up to half a unit in
+    the last place away."""
     low = {torch.float32: torch.float64, torch.complex64: torch.complex128}
     if not any(t.dtype in low for t in wanted):
         return None
+
+    def widened(tensor):
+        if tensor.dtype not in low:
+            return tensor.clone()
+        wide = tensor.to(low[tensor.dtype])
+        return wide if generator is None else wide * (1 + 2.0**-24 * (2 * torch.rand(tensor.shape, generator=generator, dtype=torch.float64) - 1))
+
     try:
         alarm(TIMEOUT)
         seed_all(torch)
-        wide = flat(torch, module(*[t.to(low[t.dtype]) if t.dtype in low else t.clone() for t in tensors]))
+        wide = flat(torch, module(*map(widened, tensors)))
     except (Exception, Late):
         return None
     finally:
@@ -170,6 +179,18 @@ def in_float64(torch, module, tensors, wanted):
     if len(wide) != len(wanted) or any(w.shape != t.shape or (w.dtype != t.dtype and w.dtype != low.get(t.dtype)) for w, t in zip(wide, wanted)):
         return None
     return [w.to(t.dtype) for w, t in zip(wide, wanted)]
+
+
+def moves(torch, module, tensors, wide):
+    """How far each output moves in float64 when the inputs are rounded: no f32 answer is wrong by that."""
+    generator, most = torch.Generator().manual_seed(1), [0.0] * len(wide)
+    for _ in range(8):
+        other = in_float64(torch, module, tensors, wide, generator)
+        if other is None or any(t.dtype.is_floating_point and not (t.isfinite().all() and o.isfinite().all()) for t, o in zip(wide, other)):
+            return None
+        distances = [float((o - t).abs().max()) if t.is_floating_point() and t.numel() else 0.0 for t, o in zip(wide, other)]
+        most = list(map(max, most, distances))
+    return most
 
 
 def strip_program(text):
@@ -262,6 +283,8 @@ def make_sample(torch, op, dtype, number, sample):
         record["outputs"] = [("number", [], struct.pack("<d", result))]
     if others:
         record["others"] = [to_array(torch, t) for t in others]
+        if (far := moves(torch, module, tensors, others)) is not None:
+            record["moves"] = far
     for door, make in (("pt2", exported), ("pt", traced)):
         try:
             alarm(TIMEOUT)

@@ -128,8 +128,8 @@ def is_other_basis(entry, actual, wanted, tolerances):
     return bool(np.abs(x - y).max(initial=0) <= 1e-5 * np.abs(y).max(initial=0))
 
 
-def difference(actual, wanted, other, tolerances, source=None):
-    """What differs, or None. `other`: what is right just as well; or "random". `source`: what indices point into, which are free among equal values."""
+def difference(actual, wanted, other, tolerances, source=None, moves=None):
+    """What differs, or None. `other`: what is right just as well, by `moves`; or "random". `source`: what indices point into, which are free among equal values."""
     if len(actual) != len(wanted):
         return f"{len(actual)} outputs, expected {len(wanted)}"
     for i, (a, w) in enumerate(zip(actual, wanted)):
@@ -148,7 +148,7 @@ def difference(actual, wanted, other, tolerances, source=None):
                 continue
         if other is not None:
             z = to_array(*other[i])
-            right |= is_close(x, z, {**tolerances[a[0]], "atol": max(tolerances[a[0]]["atol"], own_error(y, z))})
+            right |= is_close(x, z, {**tolerances[a[0]], "atol": max(tolerances[a[0]]["atol"], own_error(y, z), moves[i] if moves else 0.0)})
         if not right.all():
             at = tuple(int(k) for k in np.argwhere(~right)[0])
             return f"output {i}: {int((~right).sum())} of {right.size} values differ; at {list(at)} {x[at]}, expected {y[at]}"
@@ -218,7 +218,7 @@ def run_sample(job):
         tolerances = sample["tolerances"]
         if sample["entry"].startswith("fft."):
             tolerances = {t: {**v, "atol": max(v["atol"], TRANSFORM_ATOL)} if t in ("f32", "c64") else v for t, v in tolerances.items()}
-        what = difference(actual, load("outputs"), other, tolerances, source)
+        what = difference(actual, load("outputs"), other, tolerances, source, sample.get("moves"))
         if what and sample["entry"] in FACTORS and is_other_basis(sample["entry"], actual, load("outputs"), tolerances):
             what = None
         return key, "wrong" if what else "passed", what or ""
