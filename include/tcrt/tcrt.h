@@ -262,7 +262,8 @@ typedef struct tcrt_team_t {
   void *user;
   /** Calls member(data, number) once for each number in [0, members), 0 on the calling thread and the others on threads
    * of their own at the same time, and returns when all have returned. A member that is not called is missed by nobody,
-   * but 0, without which the run fails. Not called for a run that follows one which shared nothing. */
+   * but 0, without which the run fails. A run that follows one of less than 0.2 ms, or one that shared nothing,
+   * has the model's pool: members of a team may come late, where a core is not free. */
   void (*run)(void *user, uint32_t members, void (*member)(void *data, uint32_t number), void *data);
 } tcrt_team_t;
 

@@ -139,7 +139,7 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
   if (options.team && options.team->run && !context->has_executor) {
     context->team = *options.team;
     context->has_team = 1;
-    context->shares_soon = 1;
+    context->team_pays = 1;
   }
   if (options.allocator && options.allocator->allocate && options.allocator->release) {
     context->allocator = *options.allocator;

@@ -52,16 +52,20 @@ void tcrt_pool_destroy(tcrt_pool_t *pool);
 /* Makes sure that the pool has `helpers` threads beside callers. Returns how many it has (fewer if the system refuses).
  */
 uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers);
+/* What a run did, a bit each. */
+enum {
+  TCRT_POOL_SHARED = 1,     /* some launch */
+  TCRT_POOL_SHARED_SOON = 2 /* the first one so soon that such a run should wake helpers at once */
+};
 /* Brackets a run: between these, helpers wait for work actively for a while; `helpers_soon` are woken at once. NULL: no
- * slot is free, run serially. To leave returns whether such a run should wake helpers at once. */
+ * slot is free, run serially. To leave returns TCRT_POOL_*. */
 tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon);
 int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
 /* A run with threads of the caller: as tcrt_pool_enter; those call tcrt_pool_assist with numbers from 1 on, which
- * returns when tcrt_pool_dismiss was called. To leave returns whether the run shared anything. */
+ * returns when tcrt_pool_dismiss was called. */
 tcrt_pool_slot_t *tcrt_pool_enter_with_team(tcrt_pool_t *pool);
 void tcrt_pool_assist(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, uint32_t number);
 void tcrt_pool_dismiss(tcrt_pool_slot_t *slot);
-int tcrt_pool_leave_team(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
 /* In how many ranges `tasks` are cut: at most `most`, of about `grain` tasks, and as many for each of `threads`, where
  * tasks can be put together; below 2: not worth sharing. */
 int64_t tcrt_count_ranges(int64_t tasks, int64_t grain, int64_t most, int64_t threads);
@@ -303,7 +307,8 @@ struct tcrt_context_t {
   int busy;     /* atomic */
   tcrt_frame_t frame;
   tcrt_pool_slot_t *slot;    /* during a run */
-  int shares_soon;           /* of the last run: what tcrt_pool_leave returned; with a team tcrt_pool_leave_team */
+  int shares_soon;           /* the last run: wakes helpers at once */
+  int team_pays;             /* the last run: was long enough for a team, and shared something */
   tcrt_bindings_t *all;      /* for each function */
   tcrt_bindings_t *bindings; /* of the function that is chosen, among them */
   tcrt_bindings_t *last_run; /* whose strings and objects the store holds */

@@ -120,6 +120,7 @@ struct tcrt_pool_t {
   pid_t process;            /* whose threads the helpers are */
   int is_guest;
   pthread_mutex_t lock;
+  cpu_set_t made_with; /* the cores of who made the pool */
   /* How helpers were placed, under the lock: */
   cpu_set_t cores;
   int caller;
@@ -330,6 +331,7 @@ tcrt_pool_t *tcrt_pool_create(void) {
   pthread_mutex_init(&pool->lock, NULL);
   pool->process = getpid();
   pool->is_guest = tcrt_is_virtual_machine();
+  sched_getaffinity(0, sizeof pool->made_with, &pool->made_with);
   if (pool->is_guest)
     atomic_store_explicit(&spin_ns, SPIN_GUEST_NS, memory_order_relaxed);
   return pool;
@@ -382,8 +384,11 @@ static void place_helpers(tcrt_pool_t *pool, uint64_t now) {
   uint32_t helpers = atomic_load_explicit(&pool->helper_count, memory_order_relaxed);
   int caller = sched_getcpu();
   cpu_set_t usable;
-  if (!helpers || caller < 0 || caller >= CPU_SETSIZE || sched_getaffinity(0, sizeof usable, &usable) != 0 ||
-      CPU_COUNT(&usable) < 2 || pool->process != getpid() || pthread_mutex_trylock(&pool->lock) != 0)
+  if (!helpers || caller < 0 || caller >= CPU_SETSIZE || sched_getaffinity(0, sizeof usable, &usable) != 0)
+    return;
+  if (CPU_COUNT(&usable) < 2) /* a caller that was given one core: helpers keep to those that there were */
+    usable = pool->made_with;
+  if (CPU_COUNT(&usable) < 2 || pool->process != getpid() || pthread_mutex_trylock(&pool->lock) != 0)
     return;
   if (pool->placed != helpers || pool->caller != caller || !CPU_EQUAL(&pool->cores, &usable)) {
     pool->placed = helpers;
@@ -452,11 +457,13 @@ int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
   if (!slot)
     return 0;
   uint64_t alone_ns = slot->shared_ns - slot->entered_ns;
-  int shares_soon = slot->shared_ns && alone_ns > EARLY_NS && alone_ns < LATE_NS;
-  if (slot->shared_ns)
+  int did = slot->shared_ns ? TCRT_POOL_SHARED : 0;
+  if (did && alone_ns > EARLY_NS && alone_ns < LATE_NS)
+    did |= TCRT_POOL_SHARED_SOON;
+  if (did && !slot->has_team)
     atomic_store_explicit(&pool->left_ns, tcrt_now_ns(), memory_order_relaxed);
   give_slot_back(pool, slot);
-  return shares_soon;
+  return did;
 }
 
 tcrt_pool_slot_t *tcrt_pool_enter_with_team(tcrt_pool_t *pool) {
@@ -466,14 +473,6 @@ tcrt_pool_slot_t *tcrt_pool_enter_with_team(tcrt_pool_t *pool) {
     atomic_store(&slot->is_dismissed, 0);
   }
   return slot;
-}
-
-int tcrt_pool_leave_team(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
-  if (!slot)
-    return 0;
-  int shares = slot->shared_ns != 0;
-  give_slot_back(pool, slot);
-  return shares;
 }
 
 /* Waits until no helper is inside the closed slot. */

@@ -281,16 +281,23 @@ static void end_phase(const tcrt_context_t *context, const char *name, uint64_t 
   *begin = tcrt_now_ns();
 }
 
+/* A program that takes less time runs on the pool's helpers, which a run does not wait for until they have work: where
+ * other programs keep the cores, a team's members come late. */
+#define TEAM_NS 200000u
+
 /* A program that the caller's team runs. */
 typedef struct program_t {
   tcrt_context_t *context;
   int32_t code;
   int has_run;
+  uint64_t ns; /* that it took */
 } program_t;
 
 static void run_program(program_t *program) {
+  const uint64_t begin = program->context->has_team ? tcrt_now_ns() : 0;
   program->has_run = 1;
   program->code = program->context->bindings->routine->run(&program->context->frame);
+  program->ns = begin ? tcrt_now_ns() - begin : 0;
 }
 
 static void run_member(void *data, uint32_t number) {
@@ -308,18 +315,20 @@ static void run_member(void *data, uint32_t number) {
 static tcrt_status_t run_program_with_threads(tcrt_context_t *context) {
   tcrt_pool_t *pool = context->model->pool;
   program_t program = {.context = context};
-  if (context->threads > 1 && context->has_team && !tcrt_pool_in_range()) {
-    context->slot = tcrt_pool_enter_with_team(pool);
-    if (context->slot && context->shares_soon)
-      context->team.run(context->team.user, context->threads, run_member, &program);
+  if (context->threads > 1 && !context->has_executor && !tcrt_pool_in_range()) {
+    const uint32_t helpers = (uint32_t)context->threads - 1;
+    const int with_team = context->has_team && context->team_pays;
+    if (context->has_team && !with_team && tcrt_pool_threads(pool) < helpers)
+      tcrt_pool_grow(pool, helpers);
+    context->slot =
+        with_team ? tcrt_pool_enter_with_team(pool) : tcrt_pool_enter(pool, context->shares_soon ? helpers : 0);
+    if (with_team && context->slot)
+      context->team.run(context->team.user, helpers + 1, run_member, &program);
     else
       run_program(&program);
-    context->shares_soon = tcrt_pool_leave_team(pool, context->slot);
-  } else if (context->threads > 1 && !context->has_executor && !context->has_team) {
-    uint32_t helpers_soon = context->shares_soon ? (uint32_t)context->threads - 1 : 0;
-    context->slot = tcrt_pool_enter(pool, helpers_soon);
-    run_program(&program);
-    context->shares_soon = tcrt_pool_leave(pool, context->slot);
+    const int did = tcrt_pool_leave(pool, context->slot);
+    context->shares_soon = (did & TCRT_POOL_SHARED_SOON) != 0;
+    context->team_pays = (did & TCRT_POOL_SHARED) && program.ns >= TEAM_NS;
   } else {
     run_program(&program);
   }

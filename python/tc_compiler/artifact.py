@@ -292,6 +292,8 @@ class Function:
         artifact, place = self.artifact, None
         if artifact._model is None:
             artifact._handle()
+        if out is not None and not isinstance(out, Mapping):
+            raise InvalidError(f"{artifact.path}: out is a {type(out).__name__}; give a dict of arrays by the names of outputs")
         if stream is not None or device is not None or out:
             place = _Place.of(artifact, stream, device, out or {}, any(map(is_on_gpu, given.values())))
         else:
@@ -442,10 +444,13 @@ class Function:
             if name not in self._names:
                 raise RefusedError(f'{self.artifact.path}: there is no input "{name}"; inputs are {", ".join(sorted(self._names))}')
 
+    def _missing(self, value: Value) -> RefusedError:
+        return RefusedError(f'{self.artifact.path}: input "{value.name}" is missing; inputs are {", ".join(v.name for v in self.inputs)}')
+
     def _leave_out(self, context: _Context, index: int) -> None:
         value, tensor = self.inputs[index], context.inputs[index]
         if not value.has_default:
-            raise RefusedError(f'{self.artifact.path}: input "{value.name}" is missing')
+            raise self._missing(value)
         if tensor.dtype != 0:
             context.output_shapes = None
         tensor.dtype, context.shapes[index] = 0, None
@@ -510,7 +515,7 @@ class Function:
         for index, value in enumerate(self.inputs):
             if value.name not in given:
                 if not value.has_default:
-                    raise RefusedError(f'{self.artifact.path}: input "{value.name}" is missing')
+                    raise self._missing(value)
                 _check(lib.tcrt_context_set_input_value(context.handle, index, ffi.NULL))
                 continue
             tree = ffi.new("tcrt_value_t *")

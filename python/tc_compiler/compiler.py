@@ -21,7 +21,7 @@ def find_tool(name: str) -> str:
             return os.path.join(folder, name)
     found = shutil.which(name)
     if not found:
-        raise InvalidError(f"{name} was not found: this is tc's runtime alone; install the compiler by pip install tc_compiler, or set TC_BIN to the folder of tc's tools")
+        raise InvalidError(f"{name} was not found: this is tc's runtime alone; install the wheel tc_compiler in an environment without tc_compiler_runtime, whose place it takes, or set TC_BIN to the folder of tc's tools")
     return found
 
 
@@ -169,6 +169,8 @@ def compile(model: Any, example_inputs: Any = None, *, output: str | os.PathLike
     cpu="native", verify=True, shape=["x=1,3,224,224"]. Raises UnsupportedError, which names the nodes, and other TcErrors.
     """
     with tempfile.TemporaryDirectory(prefix="tc-") as folder:
+        if dims is not None and not isinstance(dims, Mapping):
+            raise InvalidError(f'dims is {dims!r}; give a dict of sizes by names, such as {{"batch": "1..64"}}')
         path, sizes = _write_model(model, example_inputs, dims or {}, folder)
         arguments = _options({"mode": mode, "target": target, "precision": precision, "cache_dir": cache, **options})
         arguments += [f"--dim={name}={size}" for name, size in sizes.items()]

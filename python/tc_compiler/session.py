@@ -353,7 +353,7 @@ class InferenceSession:
 
     path_or_bytes: an artifact, or a model that is compiled first (.onnx, .pt2, .pt, ONNX's bytes); $TC_CACHE_DIR keeps what was compiled. providers:
     "CUDAExecutionProvider" first compiles for GPUs; of its options `device_id` and `user_compute_stream` count: the stream, which must outlive the session,
-    is that of its runs, which wait for it. An artifact without code for GPUs runs on the CPU, with a RuntimeWarning, and
+    is that of its runs, which wait for it. An artifact without code for GPUs, and a model where there is no driver, run on the CPU, with a RuntimeWarning, and
     get_providers says so. Raises TcErrors.
     """
 
@@ -362,6 +362,9 @@ class InferenceSession:
         options = sess_options or SessionOptions()
         names: list[str] = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
         is_cuda = bool(names) and names[0] == "CUDAExecutionProvider"
+        if is_cuda and not self._is_artifact(path_or_bytes) and "CUDAExecutionProvider" not in get_available_providers():
+            warnings.warn("CUDAExecutionProvider is not available, as there is no NVIDIA driver; the model runs on the CPU", RuntimeWarning, stacklevel=2)
+            is_cuda, providers, provider_options = False, ["CPUExecutionProvider"], None
         self._providers = ["CUDAExecutionProvider"] if is_cuda else ["CPUExecutionProvider"]
         first = providers[0] if providers else ""
         given = dict(first[1] if not isinstance(first, str) else (list(provider_options or []) or [{}])[0] or {})

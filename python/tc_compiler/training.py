@@ -122,7 +122,8 @@ class TrainingArtifact(Artifact):
             unknown = sorted(set(states) - set(known))
             missing = sorted(n for n in set(known) - set(states) if not n.startswith(("optimizer.", "tc.")))
             if unknown or missing:
-                raise RefusedError(f"{self.path}: states do not match: there is no {', '.join(unknown) or '-'}; missing are {', '.join(missing) or '-'}")
+                problems = [f"there is no {', '.join(unknown)}"] * bool(unknown) + [f"missing are {', '.join(missing)}"] * bool(missing)
+                raise RefusedError(f"{self.path}: states do not match: {'; '.join(problems)}")
         with self._state_lock or contextlib.nullcontext():
             context, tensors = self._only_context(self.main).handle, []
             for name, value in states.items():
@@ -512,7 +513,7 @@ def _export(run: Callable[..., Any], states: Mapping[str, Any], updated: Sequenc
             size = tensor.shape[dim]
             if not isinstance(size, torch.SymInt) or size.node.maybe_as_int() is not None:
                 raise InvalidError(f'dynamic: the module, its loss or its optimizer works for the example\'s size of "{symbol}", {int(size)}, alone (dim {dim} of "{name}"); '
-                                   "take sizes from tensors' shapes, or leave the dim out of dynamic") # fmt: skip
+                                   "take sizes from tensors' shapes, name the dim of other inputs and targets of the same size, too, or leave it out of dynamic") # fmt: skip
     holder = _holder(states)
 
     def forward(given: Sequence[Any]) -> Any:

@@ -139,6 +139,14 @@ def test_provider_without_code(tmp_path):
     assert session.run(None, {"images": np.zeros((1, 1, 8, 8), np.float32)})[0].shape == (1, 10)
 
 
+def test_providers_of_a_machine_without_gpus(monkeypatch):
+    monkeypatch.setattr("tc_compiler.session.get_available_providers", lambda: ["CPUExecutionProvider"])
+    with pytest.warns(RuntimeWarning, match="CUDAExecutionProvider is not available, as there is no NVIDIA driver"):
+        session = tc_compiler.InferenceSession(os.path.join(DIGITS, "model.onnx"), providers=["CUDAExecutionProvider", "CPUExecutionProvider"], provider_options=[{"device_id": 0}, {}])
+    assert session.get_providers() == ["CPUExecutionProvider"] and session.get_provider_options() == {"CPUExecutionProvider": {}}
+    assert session.run(None, {"images": np.zeros((1, 1, 8, 8), np.float32)})[0].shape == (1, 10)
+
+
 def test_profiling(tmp_path):
     options = tc_compiler.SessionOptions()
     with pytest.raises(tc_compiler.InvalidError, match="set enable_profiling"):

@@ -132,8 +132,13 @@ def test_sequences_and_optionals():
 
 def test_errors(add, tmp_path):
     x = np.ones((2, 4), np.float32)
-    with pytest.raises(tc.RefusedError, match='input "y" is missing'):
+    with pytest.raises(tc.RefusedError, match='input "y" is missing; inputs are x, y'):
         add(x=x)
+    for wrong in (x, [x]):
+        with pytest.raises(tc.InvalidError, match=r"out is a \w+; give a dict of arrays by the names of outputs"):
+            add(x=x, y=x, out=wrong)
+    with pytest.raises(tc.InvalidError, match="dims is 'batch=8'; give a dict of sizes by names"):
+        tc.compile(sum_model(), dims="batch=8")
     with pytest.raises(tc.RefusedError, match='no input "w"'):
         add(x=x, y=x, w=x)
     with pytest.raises(tc.RefusedError, match="is float64, but the model takes float32"):

@@ -24,7 +24,9 @@ def _team() -> Any:
     """A tcrt_team_t of regions of OpenMP; None: PyTorch has other threads."""
     path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
     try:
-        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW) # finds what it or a library that it needs has
+        library = ctypes.CDLL(None) # of the process, as LD_PRELOAD says; else what PyTorch's library needs
+        if not hasattr(library, "GOMP_parallel"):
+            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         parallel, number = (ctypes.cast(entry, ctypes.c_void_p).value or 0 for entry in (library.GOMP_parallel, library.omp_get_thread_num))
     except (OSError, AttributeError) as error:
         log.info("programs run on threads of their own: %s", error)
@@ -46,6 +48,7 @@ os.register_at_fork(after_in_child=_remember_fork)
 
 
 def team_of(threads: int) -> Any:
-    """The team for contexts with so many threads, a tcrt_team_t; None: the model's own threads. OpenMP would wait in a child of fork for threads of its parent,
+    """The team for contexts with so many threads (0: one per usable core), a tcrt_team_t; None: the model's own threads. OpenMP would wait in a child of fork for threads of its parent,
     and end threads and make others where PyTorch's operators have another number of them."""
+    threads = threads or len(os.sched_getaffinity(0))
     return _team() if 1 < threads == torch.get_num_threads() and not _is_forked else None
