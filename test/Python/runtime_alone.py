@@ -19,7 +19,7 @@ def main(path, folder):
     try:
         tc.compile(os.path.join(folder, "model.onnx"))
     except tc.InvalidError as error:
-        assert "tc-compile was not found" in str(error) and "pip install tc_compiler" in str(error), error
+        assert "tc-compile was not found" in str(error) and "install the wheel tc_compiler" in str(error), error
         print(error)
     else:
         raise AssertionError("the package without the compiler compiled")
