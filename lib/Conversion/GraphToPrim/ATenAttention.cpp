@@ -282,6 +282,178 @@ LogicalResult attentionBackward(NodeContext &ctx) {
   return ctx.set(2, shared(ofValue, v));
 }
 
+/// The one result of an operator of ATen.
+FailureOr<Value> call(NodeContext &ctx, StringRef type, ArrayRef<TensorArgument> tensors,
+                      NamedAttrList attributes = {}) {
+  FailureOr<SmallVector<Value>> y = callATen(ctx, type, tensors, std::move(attributes));
+  return failed(y) ? FailureOr<Value>(failure()) : FailureOr<Value>(y->front());
+}
+
+/// nn.MultiheadAttention, whose projections of queries, keys and values are one matrix [3 D, D].
+struct MultiheadAttention {
+  int64_t width, heads;
+  Value qkvWeight, qkvBias, outWeight, outBias;
+  Value hidden; ///< bools that broadcast to [B, H, S, S]; null where nothing is hidden
+};
+
+FailureOr<MultiheadAttention> readAttention(NodeContext &ctx, StringRef heads) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  MultiheadAttention a{c.integer("embed_dim", 0),
+                       c.integer(heads, 0),
+                       c.tensor("qkv_weight"),
+                       c.tensor("qkv_bias"),
+                       c.tensor("proj_weight"),
+                       c.tensor("proj_bias"),
+                       Value()};
+  if (!a.qkvWeight || !a.outWeight)
+    return ctx.invalid("needs qkv_weight and proj_weight");
+  if (a.heads <= 0 || a.width <= 0 || a.width % a.heads != 0)
+    return ctx.invalid("has " + Twine(a.heads) + " heads, which do not divide embed_dim, " + Twine(a.width));
+  if (b.rankOf(a.qkvWeight) != 2 || getConstantSize(getSizes(a.qkvWeight)[0]) != std::optional<int64_t>(3 * a.width))
+    return ctx.invalid("takes a qkv_weight of three times embed_dim rows, but got " + describe(a.qkvWeight));
+  Value mask = c.tensor("mask");
+  if (!mask)
+    return a;
+  const int64_t kind = c.integer("mask_type", -1); // 0: of queries and keys, 1: of a batch's keys, 2: of all
+  if (kind < 0 || kind > 2 || b.rankOf(mask) != (kind == 2 ? 4 : 2))
+    return ctx.invalid("takes a mask of two dims with mask_type 0 or 1, or of four with mask_type 2, but got " +
+                       describe(mask));
+  // Floats hide where they are not 0.
+  a.hidden = b.elementOf(mask).isInteger(1) ? mask : b.compare(CompareKind::NE, mask, 0);
+  if (kind == 1)
+    a.hidden = b.unsqueeze(b.unsqueeze(a.hidden, 1), 1);
+  return a;
+}
+
+/// The attention of queries, keys and values [B, S, D]; with `weights`, also the weights [B, H, S, S]. Queries that see
+/// nothing give NaN here, unlike scaled_dot_product_attention.
+FailureOr<Value> attend(NodeContext &ctx, const MultiheadAttention &a, ArrayRef<Value> given, Value *weights) {
+  PrimBuilder &b = ctx.b;
+  for (Value x : given)
+    if (!b.isFloat(x) || b.rankOf(x) != 3)
+      return ctx.invalid("takes floats [batch, sequence, embed_dim], but got " + describe(x));
+  SmallVector<Value> parts;
+  for (size_t first = 0, last = 0; first < 3; first = last) { // operands that are the same are projected at once
+    while (last < 3 && given[last] == given[first])
+      ++last;
+    const AffineExpr start = b.size(int64_t(first) * a.width), count = b.size(int64_t(last - first) * a.width);
+    FailureOr<Value> y = call(ctx, "linear.default",
+                              {{"input", given[first]},
+                               {"weight", b.sliceDim(a.qkvWeight, 0, start, count)},
+                               {"bias", a.qkvBias ? b.sliceDim(a.qkvBias, 0, start, count) : Value()}});
+    if (failed(y))
+      return failure();
+    const Sizes sizes = getSizes(*y);
+    Value split =
+        b.reshape(*y, {sizes[0], sizes[1], b.size(int64_t(last - first)), b.size(a.heads), b.size(a.width / a.heads)});
+    for (size_t i = first; i < last; ++i)
+      parts.push_back(b.transpose(b.take(split, 2, int64_t(i - first)), {0, 2, 1, 3}));
+  }
+  const Sizes q = getSizes(parts[0]), k = getSizes(parts[1]), scores{q[0], q[1], q[2], k[2]};
+  for (Value &part : llvm::drop_begin(parts)) { // sizes that a run alone knows to be the query's
+    FailureOr<Value> fitting = ctx.castSizes(part, {q[0], q[1], k[2], q[3]});
+    if (failed(fitting))
+      return failure();
+    part = *fitting;
+  }
+  const Type type = b.elementOf(parts[0]);
+  const double scale = 1 / std::sqrt(double(a.width / a.heads));
+  Value mask;
+  if (a.hidden) {
+    FailureOr<Value> spread = ctx.broadcastOnto(a.hidden, scores);
+    if (failed(spread))
+      return failure();
+    mask = b.select(*spread, b.splat(type, scores, -INFINITY), b.splat(type, scores, 0));
+  }
+  Value mixed = AttentionOp::create(b, makeType(type, q), parts[0], parts[1], parts[2], mask, b.getF64FloatAttr(scale),
+                                    UnitAttr(), /*zeroNan=*/UnitAttr());
+  if (weights) {
+    const Type compute = b.accumulatorOf(type);
+    Value s = emitScores(b, b.convert(parts[0], compute), b.convert(parts[1], compute),
+                         mask ? b.convert(mask, compute) : mask, scale);
+    *weights = SoftmaxOp::create(b, s.getType(), s, 3, /*log=*/false);
+  }
+  Value joined = b.reshape(b.transpose(mixed, {0, 2, 1, 3}), {q[0], q[2], b.size(a.width)});
+  return call(ctx, "linear.default", {{"input", joined}, {"weight", a.outWeight}, {"bias", a.outBias}});
+}
+
+LogicalResult multiheadAttention(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<MultiheadAttention> a = readAttention(ctx, "num_head");
+  FailureOr<Value> query = c.floats("query"), key = c.floats("key"), value = c.floats("value");
+  if (failed(a) || failed(query) || failed(key) || failed(value))
+    return failure();
+  Value weights;
+  FailureOr<Value> y = attend(ctx, *a, {*query, *key, *value}, ctx.isResultUsed(1) ? &weights : nullptr);
+  if (failed(y))
+    return failure();
+  if (weights) {
+    if (c.flag("average_attn_weights", true))
+      weights = b.mean(weights, {1});
+    (void)ctx.set(1, b.convert(weights, b.elementOf(*query)));
+  }
+  return ctx.set(0, *y);
+}
+
+/// A layer of nn.TransformerEncoder, without dropout.
+LogicalResult encoderLayer(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<MultiheadAttention> a = readAttention(ctx, "num_heads");
+  FailureOr<Value> source = c.floats("src");
+  if (failed(a) || failed(source))
+    return failure();
+  const bool isNormFirst = c.flag("norm_first");
+  auto norm = [&](FailureOr<Value> x, StringRef index) -> FailureOr<Value> {
+    if (failed(x))
+      return failure();
+    NamedAttrList attributes;
+    attributes.set("normalized_shape", b.getDenseI64ArrayAttr({a->width}));
+    attributes.set("eps", b.getF64FloatAttr(c.number("eps", 1e-5)));
+    return call(ctx, "layer_norm.default",
+                {{"input", *x},
+                 {"weight", c.tensor(("norm_weight_" + index).str())},
+                 {"bias", c.tensor(("norm_bias_" + index).str())}},
+                attributes);
+  };
+  auto ffn = [&](FailureOr<Value> x, StringRef index) -> FailureOr<Value> {
+    FailureOr<Value> weight = c.required(("ffn_weight_" + index).str());
+    if (failed(x) || failed(weight))
+      return failure();
+    return call(ctx, "linear.default",
+                {{"input", *x}, {"weight", *weight}, {"bias", c.tensor(("ffn_bias_" + index).str())}});
+  };
+  // x + f(x), with the norm before f or behind the sum.
+  auto residual = [&](FailureOr<Value> x, StringRef index, auto f) -> FailureOr<Value> {
+    FailureOr<Value> y = f(isNormFirst ? norm(x, index) : x);
+    if (failed(y))
+      return failure();
+    FailureOr<Value> fitting = ctx.castSizes(*y, getSizes(*x));
+    if (failed(fitting))
+      return failure();
+    FailureOr<Value> sum = b.add(*fitting, *x);
+    return isNormFirst ? sum : norm(sum, index);
+  };
+  FailureOr<Value> x = residual(source, "1", [&](FailureOr<Value> x) -> FailureOr<Value> {
+    if (failed(x))
+      return failure();
+    return attend(ctx, *a, {*x, *x, *x}, nullptr);
+  });
+  if (failed(x))
+    return failure();
+  x = residual(x, "2", [&](FailureOr<Value> x) -> FailureOr<Value> {
+    FailureOr<Value> wide = ffn(x, "1");
+    if (failed(wide))
+      return failure();
+    return ffn(call(ctx, c.flag("use_gelu") ? "gelu.default" : "relu.default", {{"self", *wide}}), "2");
+  });
+  if (failed(x))
+    return failure();
+  return ctx.result(*x);
+}
+
 } // namespace
 
 void tc::populateATenAttention(OpRegistrar &onOp) {
@@ -293,12 +465,6 @@ void tc::populateATenAttention(OpRegistrar &onOp) {
         "_scaled_dot_product_fused_attention_overrideable.default"})
     onOp(name, /*sinceVersion=*/1, attention, 3);
   onOp("_scaled_dot_product_flash_attention_for_cpu_backward.default", /*sinceVersion=*/1, attentionBackward, 5);
-  for (StringRef name : {"_native_multi_head_attention.default", "_transformer_encoder_layer_fwd.default"})
-    onOp(
-        name, /*sinceVersion=*/1,
-        [](NodeContext &ctx) {
-          return ctx.unsupported("is not supported; export the model behind "
-                                 "torch.backends.mha.set_fastpath_enabled(False), which writes the layer out");
-        },
-        1);
+  onOp("_native_multi_head_attention.default", /*sinceVersion=*/1, multiheadAttention, 2);
+  onOp("_transformer_encoder_layer_fwd.default", /*sinceVersion=*/1, encoderLayer, 1);
 }

@@ -52,6 +52,8 @@ struct Gradient {
   std::vector<const char *> wanted;
   /// Further tensors that the forward operator takes.
   std::vector<const char *> others = {};
+  /// The tensor that a mean is divided by; null where it is divided by the number of elements.
+  const char *total = nullptr;
 };
 
 NodeHandler gradientOf(const Gradient &gradient) {
@@ -74,9 +76,26 @@ NodeHandler gradientOf(const Gradient &gradient) {
         constants.push_back(other);
         tensors.push_back({name, other});
       }
+    // Numbers that the program computes, such as entries of padding.
+    const SmallVector<TensorArgument> given(tensors);
+    for (auto name : cast<ArrayAttr>(ctx.attr("arg_names")).getAsRange<StringAttr>())
+      if (Value v = c.tensor(name.getValue());
+          v && v != g && name != "is_target" && name != "total_weight" &&
+          llvm::none_of(given, [&](auto &one) { return one.first == name.getValue(); }))
+        tensors.push_back({name.getValue(), v});
     NamedAttrList attributes(ctx.node().getAttrs());
     for (StringRef own : {"arg_names", "output_mask", "is_target"})
       attributes.erase(own);
+    if (gradient.total && c.integer("reduction", kMean) == kMean) {
+      FailureOr<Value> total = c.required(gradient.total);
+      if (failed(total))
+        return failure();
+      Value operands[] = {g, ctx.b.convert(*total, ctx.b.elementOf(g))};
+      if (failed(ctx.broadcastTogether(operands)))
+        return failure();
+      g = ctx.b.div(operands[0], operands[1]);
+      attributes.set("reduction", ctx.b.getI64IntegerAttr(kSum));
+    }
     FailureOr<SmallVector<Value>> y = callATen(ctx, gradient.forward, tensors, attributes);
     if (failed(y))
       return failure();
@@ -830,8 +849,8 @@ void tc::populateATenBackward(OpRegistrar &onOp) {
       {"huber_loss_backward", "huber_loss.default", {"self"}, {"target"}},
       {"multi_margin_loss_backward", "multi_margin_loss.default", {"self"}, {"target", "weight"}},
       {"multilabel_margin_loss_backward", "multilabel_margin_loss_forward.default", {"self"}, {"target"}},
-      {"nll_loss_backward", "nll_loss.default", {"self"}, {"target", "weight"}},
-      {"nll_loss2d_backward", "nll_loss2d.default", {"self"}, {"target", "weight"}},
+      {"nll_loss_backward", "nll_loss.default", {"self"}, {"target", "weight"}, "total_weight"},
+      {"nll_loss2d_backward", "nll_loss2d.default", {"self"}, {"target", "weight"}, "total_weight"},
       {"grid_sampler_2d_backward", "grid_sampler_2d.default", {"input", "grid"}},
       {"grid_sampler_3d_backward", "grid_sampler_3d.default", {"input", "grid"}},
       {"reflection_pad1d_backward", "reflection_pad1d.default", {"self"}},

@@ -21,9 +21,6 @@ using namespace tc::prim;
 
 namespace {
 
-/// Argument "reduction": numbers of at::Reduction.
-enum Reduce : int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
 FailureOr<int64_t> reductionOf(Call &c) {
   int64_t reduction = c.integer("reduction", kMean);
   if (reduction < kNone || reduction > kSum)

@@ -65,7 +65,7 @@ Value replaceAlong(PrimBuilder &b, Value self, Value src, int64_t axis, AffineEx
     add(end, simplifySize(size - end));
     return parts.size() == 1 ? src : b.concat(parts, axis);
   }
-  // One element more, so that there is one to read where the view is empty.
+  // One element more, so that there is one to read where the view is empty, and behind its end.
   Sizes padded = getSizes(src);
   padded[axis] = simplifySize(count + 1);
   SmallVector<AffineExpr> low(padded.size(), b.size(0));
@@ -73,9 +73,10 @@ Value replaceAlong(PrimBuilder &b, Value self, Value src, int64_t axis, AffineEx
   Value offset = b.sub(positions(b, {size}, 0), b.broadcastTo(b.sizeValue(start), {size}));
   Value index = b.binary<DivOp>(b.max(offset, b.splatLike(offset, 0)), double(step));
   Value at = b.add(b.broadcastTo(b.sizeValue(start), {size}), b.binary<MulOp>(index, double(step)));
-  Value inside = b.compare(CompareKind::EQ, at, positions(b, {size}, 0));
-  inside = b.binary<AndOp>(inside, b.compare(CompareKind::LT, index, b.broadcastTo(b.sizeValue(count), {size})));
-  Value gathered = GatherOp::create(b, source, index, axis);
+  Value inside = b.compare(CompareKind::EQ, at, positions(b, {size}, 0)),
+        last = b.broadcastTo(b.sizeValue(count), {size});
+  inside = b.binary<AndOp>(inside, b.compare(CompareKind::LT, index, last));
+  Value gathered = GatherOp::create(b, source, b.min(index, last), axis);
   return b.select(b.broadcastInDims(inside, sizes, {axis}), gathered, self);
 }
 
@@ -170,13 +171,15 @@ LogicalResult diagonalScatter(NodeContext &ctx) {
     return failure();
   if (length == b.size(0))
     return ctx.result(self);
-  // Row r has the element r - down of the diagonal; one more, so that there is one to read where it is empty.
+  // Row r has the element r - down of the diagonal; one more, so that there is one to read where it is empty, and for
+  // rows below it.
   Sizes padded = part;
   padded.back() = simplifySize(length + 1);
   SmallVector<AffineExpr> low(padded.size(), b.size(0));
   Value source = b.pad(*view, b.scalar(b.elementOf(self), 0), low, padded);
   Value index = b.binary<SubOp>(positions(b, {sizes[rank - 2]}, 0), double(-std::min<int64_t>(offset, 0)));
-  Value byRow = GatherOp::create(b, source, b.max(index, b.splatLike(index, 0)), rank - 2);
+  index = b.min(b.binary<MaxOp>(index, 0), b.broadcastTo(b.sizeValue(length), {sizes[rank - 2]}));
+  Value byRow = GatherOp::create(b, source, index, rank - 2);
   SmallVector<int64_t> leading = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
   Value here =
       b.compare(CompareKind::EQ, b.sub(positions(b, sizes, rank - 1), positions(b, sizes, rank - 2)), double(offset));

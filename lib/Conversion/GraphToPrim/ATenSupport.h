@@ -34,6 +34,9 @@ private:
   bool isImpossible = false;
 };
 
+/// Argument "reduction": numbers of at::Reduction.
+enum Reduce : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+
 /// What becomes of integers and bools among promoted operands.
 enum class Integers {
   Kept,   ///< they stay

@@ -62,7 +62,7 @@ LogicalResult NodeContext::runAs(NodeContext &other, StringRef domain, StringRef
     return invalid("computes as " + type + " of opset " + Twine(opset) + " does, which there is none of");
   other.asOpset = opset;
   if (const OperandRules *rules = OpRegistry::get().lookupRules(domain, type, opset))
-    if (std::string error = findRuleError(other, *rules, /*byName=*/false); !error.empty())
+    if (std::string error = findRuleError(other, *rules, /*byName=*/domain == "aten"); !error.empty())
       return invalid("computed as " + type + ": " + error);
   if (succeeded(entry->handler(other)))
     return success();

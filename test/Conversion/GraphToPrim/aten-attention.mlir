@@ -77,3 +77,48 @@ graph.func @two(%q: tensor<1x2x4x8xf32> {graph.name = "q"}, %m: tensor<4x4xi1> {
   %y = graph.node "aten":"scaled_dot_product_attention.default" opset 1(%q, %q, %q, %m) {arg_names = ["query", "key", "value", "attn_mask"], is_causal = true} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xi1>) -> !tc.unknown loc("two")
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// A layer with the norms first: one product projects queries, keys and values, and what a mask hides is minus infinity.
+// IR-LABEL: func.func @layer
+// IR: prim.norm
+// IR: prim.dot_general {{.*}} : (tensor<2x5x8xf32>, tensor<24x8xf32>)
+// IR: prim.attention {{.*}} mask
+// IR: prim.norm
+// IR: prim.erf
+// IR: return
+graph.func @layer(%x: tensor<2x5x8xf32> {graph.name = "x"}, %qkv: tensor<24x8xf32> {graph.name = "qkv"}, %bias: tensor<24xf32> {graph.name = "bias"},
+                  %out: tensor<8x8xf32> {graph.name = "out"}, %n: tensor<8xf32> {graph.name = "n"}, %up: tensor<16x8xf32> {graph.name = "up"},
+                  %upBias: tensor<16xf32> {graph.name = "up_bias"}, %down: tensor<8x16xf32> {graph.name = "down"}, %mask: tensor<2x5xi1> {graph.name = "mask"})
+    -> (tensor<2x5x8xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"_transformer_encoder_layer_fwd.default" opset 1(%x, %qkv, %bias, %out, %n, %n, %n, %n, %n, %up, %upBias, %down, %n, %mask) {
+      arg_names = ["src", "qkv_weight", "qkv_bias", "proj_weight", "proj_bias", "norm_weight_1", "norm_bias_1", "norm_weight_2", "norm_bias_2",
+                   "ffn_weight_1", "ffn_bias_1", "ffn_weight_2", "ffn_bias_2", "mask"],
+      embed_dim = 8 : i64, num_heads = 2 : i64, use_gelu = true, norm_first = true, eps = 1.0e-05 : f64, mask_type = 1 : i64}
+      : (tensor<2x5x8xf32>, tensor<24x8xf32>, tensor<24xf32>, tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
+         tensor<16x8xf32>, tensor<16xf32>, tensor<8x16xf32>, tensor<8xf32>, tensor<2x5xi1>) -> tensor<2x5x8xf32> loc("layer")
+  graph.yield %y : tensor<2x5x8xf32>
+}
+
+// -----
+
+// CHECK: node "heads": aten._native_multi_head_attention.default (opset 1): has 3 heads, which do not divide embed_dim, 8
+graph.func @heads(%x: tensor<2x5x8xf32> {graph.name = "x"}, %qkv: tensor<24x8xf32> {graph.name = "qkv"}, %out: tensor<8x8xf32> {graph.name = "out"})
+    -> (tensor<2x5x8xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y, %w = graph.node "aten":"_native_multi_head_attention.default" opset 1(%x, %x, %x, %qkv, %out) {
+      arg_names = ["query", "key", "value", "qkv_weight", "proj_weight"], embed_dim = 8 : i64, num_head = 3 : i64}
+      : (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<24x8xf32>, tensor<8x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) loc("heads")
+  graph.yield %y : tensor<2x5x8xf32>
+}
+
+// -----
+
+// CHECK: node "mask": aten._native_multi_head_attention.default (opset 1): takes a mask of two dims with mask_type 0 or 1, or of four with mask_type 2, but got tensor<2x5xi1>
+graph.func @mask(%x: tensor<2x5x8xf32> {graph.name = "x"}, %qkv: tensor<24x8xf32> {graph.name = "qkv"}, %out: tensor<8x8xf32> {graph.name = "out"},
+                 %hidden: tensor<2x5xi1> {graph.name = "hidden"}) -> (tensor<2x5x8xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y, %w = graph.node "aten":"_native_multi_head_attention.default" opset 1(%x, %x, %x, %qkv, %out, %hidden) {
+      arg_names = ["query", "key", "value", "qkv_weight", "proj_weight", "mask"], embed_dim = 8 : i64, num_head = 2 : i64, mask_type = 2 : i64}
+      : (tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>, tensor<24x8xf32>, tensor<8x8xf32>, tensor<2x5xi1>) -> (tensor<2x5x8xf32>, tensor<2x5x5xf32>) loc("mask")
+  graph.yield %y : tensor<2x5x8xf32>
+}

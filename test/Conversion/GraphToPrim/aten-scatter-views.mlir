@@ -52,3 +52,26 @@ graph.func @larger(%x: tensor<1x4xf32> {graph.name = "x"}, %s: tensor<5x4xf32> {
   %y = graph.node "aten":"copy.default" opset 1(%x, %s) {arg_names = ["self", "src"]} : (tensor<1x4xf32>, tensor<5x4xf32>) -> tensor<1x4xf32> loc("larger")
   graph.yield %y : tensor<1x4xf32>
 }
+
+// -----
+
+// Places behind the last row that is written read the row of zeros behind it: no index is out of range.
+// IR-LABEL: func.func @steps
+// IR: %[[SOURCE:.*]] = prim.pad
+// IR: %[[INDEX:.*]] = prim.min
+// IR: prim.gather %[[SOURCE]][%[[INDEX]]]
+graph.func @steps(%x: tensor<9x4xf32> {graph.name = "x"}, %s: tensor<2x4xf32> {graph.name = "s"}) -> tensor<9x4xf32> attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"slice_scatter.default" opset 1(%x, %s) {arg_names = ["self", "src"], start = 1 : i64, end = 4 : i64, step = 2 : i64} : (tensor<9x4xf32>, tensor<2x4xf32>) -> tensor<9x4xf32>
+  graph.yield %y : tensor<9x4xf32>
+}
+
+// -----
+
+// IR-LABEL: func.func @tall
+// IR: %[[SOURCE:.*]] = prim.pad
+// IR: %[[INDEX:.*]] = prim.min
+// IR: prim.gather %[[SOURCE]][%[[INDEX]]]
+graph.func @tall(%x: tensor<9x2xf32> {graph.name = "x"}, %s: tensor<2xf32> {graph.name = "s"}) -> tensor<9x2xf32> attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"diagonal_scatter.default" opset 1(%x, %s) {arg_names = ["self", "src"]} : (tensor<9x2xf32>, tensor<2xf32>) -> tensor<9x2xf32>
+  graph.yield %y : tensor<9x2xf32>
+}
