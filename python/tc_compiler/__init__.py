@@ -12,14 +12,15 @@ from .artifact import Artifact, Function, Symbol, Value, load, version
 from .compiler import compile
 from .errors import InternalError, InvalidError, MachineError, RefusedError, TcError, UnsupportedError
 from .session import (
-    ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue, RunOptions, SessionOptions, get_all_providers,
-    get_available_providers, get_device, set_default_logger_severity,
+    ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, ModelMetadata, NodeArg, OrtValue, RunOptions, SessionOptions, disable_telemetry_events,
+    enable_telemetry_events, get_all_providers, get_available_providers, get_device, set_default_logger_severity, set_default_logger_verbosity,
 ) # fmt: skip
 from .training import TrainingArtifact, compile_training, export_training
 
 __all__ = [
     "Artifact", "DeviceArray", "ExecutionMode", "Function", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "InternalError", "InvalidError", "MachineError",
     "ModelMetadata", "NodeArg", "OrtValue", "RefusedError", "RunOptions", "SessionOptions", "Symbol", "TcError", "TrainingArtifact", "UnsupportedError", "Value",
-    "compile", "compile_training", "export_training", "get_all_providers", "get_available_providers", "get_device", "load", "set_default_logger_severity", "version",
+    "compile", "compile_training", "disable_telemetry_events", "enable_telemetry_events", "export_training", "get_all_providers", "get_available_providers", "get_device",
+    "load", "set_default_logger_severity", "set_default_logger_verbosity", "version",
 ] # fmt: skip
 __version__ = version()

@@ -619,6 +619,17 @@ def _tree_of(tree: Any, artifact: Artifact) -> Any:
     return dict(zip(elements[0].tolist(), elements[1].tolist())) if tree.kind == lib.TCRT_VALUE_MAP else elements
 
 
+class _Functions(dict[str, Function]):
+    """An artifact's functions by name; a name that there is not raises InvalidError."""
+
+    def __init__(self, path: str, functions: Iterable[Function]):
+        super().__init__((f.name, f) for f in functions)
+        self._path = path
+
+    def __missing__(self, name: str) -> Function:
+        raise InvalidError(f'{self._path}: there is no function "{name}"; functions are {", ".join(self)}')
+
+
 class Artifact:
     """A compiled model. Thread-safe; a forked process must load it again.
 
@@ -660,15 +671,18 @@ class Artifact:
         self._stream = 0 # of the contexts; 0: each has one of its own
         self._state_lock = threading.Lock() if lib.tcrt_model_state_count(self._model) else None
         self._contexts_of_states: dict[tuple[int, bool], _Context] = {}
-        self.functions = {f.name: f for f in (Function(self, i) for i in range(lib.tcrt_model_function_count(self._model)))}
+        self.functions = _Functions(self.path, (Function(self, i) for i in range(lib.tcrt_model_function_count(self._model))))
 
     def _runs_on(self, variant: str | None) -> int:
-        info = ffi.new("tcrt_variant_info_t *")
+        info, names = ffi.new("tcrt_variant_info_t *"), []
         for index in range(lib.tcrt_model_variant_count(self._model)):
             _check(lib.tcrt_model_variant(self._model, index, info))
-            if variant is None or _text(info.name) == variant:
+            names.append(_text(info.name))
+            if variant is None or names[-1] == variant:
                 return int(info.device)
-        return lib.TCRT_DEVICE_CPU
+        if variant is None:
+            return lib.TCRT_DEVICE_CPU
+        raise InvalidError(f'{self.path}: there is no variant "{variant}"; variants are {", ".join(names)}')
 
     def _handle(self) -> Any:
         if self._model is None:
@@ -798,6 +812,8 @@ def load(source: str | os.PathLike[str] | bytes, **options: Any) -> Artifact:
     InvalidError where it cannot be read, is corrupt or of another version, MachineError where this machine cannot run it.
     What compile_training made is a TrainingArtifact."""
     artifact = Artifact(source, **options)
+    if (options.get("device") or "").startswith("cuda") and artifact._gpu is None:
+        raise InvalidError(f"{artifact.path}: the artifact has no code for GPUs; compile it with target=\"cuda\"")
     if not {"step", "evaluate"} <= set(artifact.functions):
         return artifact
     from .training import TrainingArtifact

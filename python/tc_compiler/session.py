@@ -24,7 +24,7 @@ from .arrays import LAZY, DeviceArray, array_of_torch, gpu_of, is_lazy, is_of_to
 from .artifact import Artifact, Value
 from .compiler import compile
 from .dtypes import DTYPES, DType
-from .errors import InvalidError
+from .errors import InvalidError, UnsupportedError
 
 _MAGIC = b"tcart\r\n\x1a"
 
@@ -47,12 +47,23 @@ class ExecutionMode(enum.IntEnum):
 
 
 class SessionOptions:
-    """Options of a session: `intra_op_num_threads` threads of a run (0: one per usable core), `enable_profiling` with `profile_file_prefix` (see
-    InferenceSession.end_profiling), sizes of named dims. Others that ONNX Runtime has may be set, and change nothing: the model is compiled."""
+    """Options of a session, with ONNX Runtime's names; others raise AttributeError. `intra_op_num_threads` threads of a run (0: one per usable core),
+    `enable_profiling` with `profile_file_prefix` (see InferenceSession.end_profiling) and sizes of named dims count; the rest may be set and changes
+    nothing: the model is compiled."""
+
+    __slots__ = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "enable_profiling", "execution_mode", "execution_order",
+                 "graph_optimization_level", "inter_op_num_threads", "intra_op_num_threads", "log_severity_level", "log_verbosity_level", "logid",
+                 "optimized_model_filepath", "profile_file_prefix", "use_deterministic_compute", "use_per_session_threads", "_dims", "_entries") # fmt: skip
 
     def __init__(self) -> None:
-        self.intra_op_num_threads = 0
-        self.enable_profiling = False
+        self.enable_cpu_mem_arena = self.enable_mem_pattern = self.enable_mem_reuse = self.use_per_session_threads = True
+        self.enable_profiling = self.use_deterministic_compute = False
+        self.execution_mode: Any = ExecutionMode.ORT_SEQUENTIAL
+        self.graph_optimization_level: Any = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.inter_op_num_threads = self.intra_op_num_threads = self.log_verbosity_level = 0
+        self.log_severity_level = -1
+        self.execution_order: Any = 0
+        self.logid = self.optimized_model_filepath = ""
         self.profile_file_prefix = "tc_profile"
         self._dims: dict[str, int] = {}
         self._entries: dict[str, str] = {}
@@ -71,12 +82,34 @@ class SessionOptions:
             raise InvalidError(f'the session options have no entry "{key}"; set it by add_session_config_entry')
         return self._entries[key]
 
+    def register_custom_ops_library(self, path: str) -> None:
+        """Raises UnsupportedError: ONNX Runtime's libraries of kernels are its own."""
+        raise UnsupportedError(f"{path}: is a library of ONNX Runtime's custom operators, which tc does not call; write them for tc-compile's --custom-op, and give tc.compile custom_op=")
+
+    def add_initializer(self, name: str, ort_value: Any) -> None:
+        """Raises UnsupportedError: weights are packed when the model is compiled."""
+        raise UnsupportedError(f'the initializer "{name}" cannot be given by a session; write it into the model, or make it an input')
+
 
 class RunOptions:
-    """Accepted; a run of compiled code has no options."""
+    """ONNX Runtime's names, which change nothing: a run of compiled code has no options."""
+
+    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate", "training_mode", "_entries")
+
+    def __init__(self) -> None:
+        self.log_severity_level, self.log_verbosity_level, self.logid = -1, 0, ""
+        self.only_execute_path_to_fetches = self.terminate = self.training_mode = False
+        self._entries: dict[str, str] = {}
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Accepted, and changes nothing."""
+        """Kept, and changes nothing."""
+        self._entries[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        """What add_run_config_entry was given; raises InvalidError where it was not."""
+        if key not in self._entries:
+            raise InvalidError(f'the run options have no entry "{key}"; set it by add_run_config_entry')
+        return self._entries[key]
 
 
 class NodeArg:
@@ -95,12 +128,13 @@ class NodeArg:
 
 
 class ModelMetadata:
-    """`producer_name`, `graph_name`, `version`, `custom_metadata_map` as far as the artifact says."""
+    """`producer_name` (with its version), `graph_name`, and `custom_metadata_map`, the model's metadata_props, as the artifact says; ONNX Runtime's other fields are empty."""
 
     def __init__(self, manifest: Mapping[str, Any], name: str):
-        self.producer_name, self.graph_name, self.version = "tc", name, 0
+        model = manifest.get("model", {})
+        self.producer_name, self.graph_name, self.version = str(model.get("producer", "")), name, 0
         self.domain = self.description = self.graph_description = ""
-        self.custom_metadata_map = {"tc": str(manifest.get("version", ""))}
+        self.custom_metadata_map: dict[str, str] = dict(model.get("metadata", {}))
 
 
 def _dtype_of(element_type: Any) -> DType:
@@ -359,11 +393,15 @@ class InferenceSession:
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
                  provider_options: Sequence[Any] | None = None, **_: Any): # fmt: skip
-        options = sess_options or SessionOptions()
+        self._source, self._options = path_or_bytes, sess_options or SessionOptions()
+        self._load(providers, provider_options)
+
+    def _load(self, providers: Sequence[Any] | None, provider_options: Sequence[Any] | None) -> None:
+        path_or_bytes, options = self._source, self._options
         names: list[str] = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
         is_cuda = bool(names) and names[0] == "CUDAExecutionProvider"
         if is_cuda and not self._is_artifact(path_or_bytes) and "CUDAExecutionProvider" not in get_available_providers():
-            warnings.warn("CUDAExecutionProvider is not available, as there is no NVIDIA driver; the model runs on the CPU", RuntimeWarning, stacklevel=2)
+            warnings.warn("CUDAExecutionProvider is not available, as there is no NVIDIA driver; the model runs on the CPU", RuntimeWarning, stacklevel=3)
             is_cuda, providers, provider_options = False, ["CPUExecutionProvider"], None
         self._providers = ["CUDAExecutionProvider"] if is_cuda else ["CPUExecutionProvider"]
         first = providers[0] if providers else ""
@@ -375,7 +413,7 @@ class InferenceSession:
             self._artifact = Artifact(path_or_bytes, threads=threads, device=device, profile=options.enable_profiling)
             if is_cuda and self._artifact._gpu is None:
                 text = "the artifact has no code for GPUs, so it runs on the CPU; compile it with --target=cuda"
-                warnings.warn(f"{self._artifact.path}: {text}", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"{self._artifact.path}: {text}", RuntimeWarning, stacklevel=3)
                 self._artifact = Artifact(path_or_bytes, threads=threads, profile=options.enable_profiling)
                 is_cuda, self._providers, self._provider_options = False, ["CPUExecutionProvider"], {}
         else:
@@ -387,7 +425,7 @@ class InferenceSession:
                         self._artifact = Artifact(file.read(), threads=threads, device=device, profile=options.enable_profiling)
         if is_cuda and given.get("user_compute_stream"):
             self._artifact._stream = self._stream_of(given["user_compute_stream"])
-        self._options, self._function = options, self._artifact.main
+        self._function = self._artifact.main
         self._indices = {value.name: index for index, value in enumerate(self._function.outputs)}
         self._workers: concurrent.futures.ThreadPoolExecutor | None = None
 
@@ -439,6 +477,16 @@ class InferenceSession:
         """The options that the provider was given, as text."""
         return {name: dict(self._provider_options) for name in self._providers}
 
+    def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None) -> None:
+        """Loads the model again, to run there; see InferenceSession. Not while it runs."""
+        self._load(providers, provider_options)
+
+    def disable_fallback(self) -> None:
+        """Accepted: a run that fails is not tried elsewhere."""
+
+    def enable_fallback(self) -> None:
+        """Accepted, and changes nothing."""
+
     def get_session_options(self) -> SessionOptions:
         """The options that the session was made with."""
         return self._options
@@ -463,6 +511,8 @@ class InferenceSession:
         """The outputs of these names (None or empty: all), in their order, as new NumPy arrays. input_feed: arrays by names of inputs, of the model's
         dtypes and sizes that get_inputs allows; OrtValues. Raises RefusedError for others, InvalidError for names of outputs that the model has not."""
         wanted = [self._index_of(name) for name in output_names] if output_names else None
+        if not isinstance(input_feed, Mapping):
+            raise InvalidError(f"{self._artifact.path}: inputs are given as a dict of arrays by names, but were given as {type(input_feed).__name__}")
         feed = {name: value._array if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
         return self._function.run_list(feed, wanted, device="cpu" if any(map(is_on_gpu, feed.values())) else None)
 
@@ -527,3 +577,15 @@ def get_device() -> str:
 
 def set_default_logger_severity(severity: int) -> None:
     """Accepted: there is no log."""
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Accepted: there is no log."""
+
+
+def disable_telemetry_events() -> None:
+    """Accepted: there are none."""
+
+
+def enable_telemetry_events() -> None:
+    """Accepted: there are none."""

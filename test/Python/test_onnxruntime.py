@@ -6,6 +6,7 @@ import os
 import threading
 
 import numpy as np
+import onnx
 import pytest
 import tc_compiler
 
@@ -103,6 +104,42 @@ def test_binding_errors():
         session.run_with_iobinding(binding)
     with pytest.raises(tc_compiler.InvalidError, match="no entry"):
         tc_compiler.SessionOptions().get_session_config_entry("none")
+
+
+def test_options_are_onnxruntimes():
+    """Each option can be read before it is set; a name that ONNX Runtime has not is an error, as there."""
+    options, run_options = tc_compiler.SessionOptions(), tc_compiler.RunOptions()
+    for given, names in ((options, "enable_cpu_mem_arena enable_mem_pattern enable_mem_reuse execution_order inter_op_num_threads log_verbosity_level logid "
+                                   "optimized_model_filepath use_deterministic_compute use_per_session_threads"),
+                         (run_options, "log_severity_level log_verbosity_level logid only_execute_path_to_fetches terminate training_mode")): # fmt: skip
+        for name in names.split():
+            setattr(given, name, getattr(given, name))
+        with pytest.raises(AttributeError, match="intra_op_threads"):
+            given.intra_op_threads = 1
+    assert options.graph_optimization_level == tc_compiler.GraphOptimizationLevel.ORT_ENABLE_ALL
+    run_options.add_run_config_entry("a", "b")
+    assert run_options.get_run_config_entry("a") == "b"
+    with pytest.raises(tc_compiler.InvalidError, match="no entry"):
+        run_options.get_run_config_entry("b")
+    with pytest.raises(tc_compiler.UnsupportedError, match="--custom-op"):
+        options.register_custom_ops_library("libops.so")
+    with pytest.raises(tc_compiler.UnsupportedError, match='initializer "w"'):
+        options.add_initializer("w", None)
+    session = tc_compiler.InferenceSession(os.path.join(DIGITS, "model.onnx"))
+    session.disable_fallback()
+    session.set_providers(["CPUExecutionProvider"])
+    assert session.run(None, {"images": np.zeros((1, 1, 8, 8), np.float32)})[0].shape == (1, 10)
+    with pytest.raises(tc_compiler.InvalidError, match="a dict of arrays by names, but were given as NoneType"):
+        session.run(None, None)
+
+
+def test_metadata():
+    """What the model says of itself, such as the classes' names that detectors keep there."""
+    model = onnx.load(os.path.join(DIGITS, "model.onnx"))
+    producer = " ".join(filter(None, (model.producer_name, model.producer_version)))
+    onnx.helper.set_model_props(model, {"names": "{0: 'zero'}", "stride": "32"})
+    meta = tc_compiler.InferenceSession(model.SerializeToString()).get_modelmeta()
+    assert meta.custom_metadata_map == {"names": "{0: 'zero'}", "stride": "32"} and meta.producer_name == producer
 
 
 def test_bound_addresses():

@@ -177,6 +177,12 @@ def test_values_that_are_none(add, tmp_path):
             tc.load(path, device=device)
         with pytest.raises(tc.InvalidError, match=f'no device "{device}" for arrays'):
             tc.OrtValue.ortvalue_from_shape_and_type([2], np.float32, "cuda", int(device[5:]))
+    with pytest.raises(tc.InvalidError, match='there is no variant "bogus"; variants are '):
+        tc.load(path, variant="bogus")
+    with pytest.raises(tc.InvalidError, match="the artifact has no code for GPUs; compile it with target"):
+        tc.load(path, device="cuda")
+    with pytest.raises(tc.InvalidError, match='there is no function "step"; functions are main'):
+        tc.load(path).functions["step"]
     for call in (tc.load, tc.InferenceSession):
         with pytest.raises(tc.InvalidError, match="no path has a NUL character"):
             call(f"{path}\0junk")
