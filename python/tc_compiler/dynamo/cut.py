@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from ..dtypes import DTYPES
 from . import symbols
 from .prepare import dropout_mask
+from .views import is_view, schema_of
 
 aten = torch.ops.aten
 
@@ -37,28 +38,6 @@ def tensors_of(node: fx.Node) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(node.meta.get("val")) if isinstance(leaf, torch.Tensor)]
 
 
-def _schema(node: fx.Node) -> Any:
-    return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
-
-
-_LAZY = {aten._conj.default, aten._neg_view.default}
-
-
-def is_view(node: fx.Node) -> bool:
-    """Whether the result is a tensor, or a list of them, that shows its first argument's elements, as they are, by strides; or one of such a list."""
-    schema, value = _schema(node), node.meta.get("val")
-    if node.target is operator.getitem:
-        return isinstance(value, torch.Tensor) and _schema(node.args[0]) is not None and is_view(node.args[0])
-    if isinstance(value, (list, tuple)) and value and all(isinstance(v, torch.Tensor) for v in value):
-        value = value[0]
-    if schema is None or len(schema.returns) != 1 or not isinstance(value, torch.Tensor) or not node.args or node.target in _LAZY:
-        return False
-    alias = schema.returns[0].alias_info
-    if alias is None or alias.is_write or not isinstance(node.args[0], fx.Node):
-        return False
-    return bool(value.dtype == node.args[0].meta["val"].dtype and value.layout == torch.strided)
-
-
 # Random operators whose first argument gives a shape alone: they run before it is computed.
 SHAPED = {dropout_mask, aten.rand_like.default, aten.randn_like.default, aten.randint_like.default, aten.randint_like.low_dtype, aten.bernoulli.p}
 
@@ -66,7 +45,7 @@ SHAPED = {dropout_mask, aten.rand_like.default, aten.randn_like.default, aten.ra
 def _is_random(node: fx.Node) -> bool:
     if node.target is dropout_mask:
         return True
-    schema = _schema(node)
+    schema = schema_of(node)
     if schema is None or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
     # Attention and others that leave elements out only if they are asked to.
@@ -87,7 +66,7 @@ def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node], device: torch.devi
     for node in graph.nodes:
         if node.op != "call_function" or node in updates:
             continue
-        tensors, schema = tensors_of(node), _schema(node)
+        tensors, schema = tensors_of(node), schema_of(node)
         new = {s for t in tensors for s in symbols.symbols_of(*t.shape)} | (symbols.symbols_of(node.meta["val"]) if is_number(node) else set())
         new = {s for s in new - known if free_unbacked_symbols(s)}
         known |= new
@@ -142,7 +121,7 @@ class Cut:
                 if node.target in SHAPED and isinstance(node.args[0], fx.Node) and is_eager:
                     arguments = [a for a in arguments if a is not node.args[0] or a in node.args[1:]]
                 level = max([-1 if is_eager else 0, floor, *(self.level[a] + (self.is_eager[a] and not is_eager) for a in arguments)])
-                schema = _schema(node)
+                schema = schema_of(node)
                 if is_eager and (_is_random(node) or schema is None or schema.is_mutable or not schema.returns):
                     if not _is_random(node) and schema is not None and (schema.is_mutable or not schema.returns):
                         level = max([level, *self.level.values()])

@@ -8,6 +8,7 @@ import torch
 from torch import fx
 
 from . import symbols
+from .views import is_view
 
 aten = torch.ops.aten
 
@@ -44,6 +45,28 @@ def write_negatives(graph: fx.Graph) -> None:
     for node in graph.nodes:
         if node.target is aten._neg_view.default:
             node.target = aten.neg.default
+
+
+def root_strides(graph: fx.Graph) -> None:
+    """Writes as_strided of views as of the value that they are views of, in the order in which that lies in memory: it reads memory, whatever the view was.
+    What is given to the graph lies where it does."""
+    for node in graph.nodes:
+        if node.target is not aten.as_strided.default:
+            continue
+        given = root = node.args[0]
+        while is_view(root):
+            root = root.args[0]
+        order = symbols.physical_order(root.meta["val"]) if root.op == "call_function" else None
+        if order is None or root.meta["val"].storage_offset() != 0:
+            continue
+        offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+        if order != tuple(range(len(order))):
+            with graph.inserting_before(node):
+                memory = graph.call_function(aten.permute_copy.default, (root, list(order)))
+            memory.meta = {**root.meta, "val": root.meta["val"].permute(order)}
+            root = memory
+        node.args = (root, *node.args[1:3], given.meta["val"].storage_offset() if offset is None else offset)
+        node.kwargs = {}
 
 
 # What scaled_dot_product_attention becomes on GPUs, with the number of its mask's argument, and of dropout_p, which is_causal follows.

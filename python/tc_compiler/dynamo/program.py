@@ -45,9 +45,17 @@ def layout(value: torch.Tensor) -> tuple[int, ...]:
 
 
 def shift_of(symbol: sympy.Symbol, shape_env: Any) -> int:
-    """What makes a size of a number: 0 where it is one by its range, else more than the numbers of programs lie below 0."""
+    """What makes a size of a number: 0 where it is one by its range, else more than the numbers of programs lie below 0. Dynamo guards the sign of a number that is
+    known, as Python's integers are: products of sizes with a large shift would leave 64 bits."""
     bounds = shape_env.var_to_range.get(symbol)
-    return 0 if bounds is not None and bounds.lower >= 0 else 2**60
+    if bounds is not None and bounds.lower >= 0:
+        return 0
+    known = shape_env.create_symintnode(symbol, hint=None).node.hint
+    if known is not None and not shape_env.frozen:
+        for shift in (0, 2**16):
+            if known >= -shift and shape_env.evaluate_expr(sympy.Ge(symbol, -shift)):
+                return shift
+    return 2**60
 
 
 class _Sizes:
@@ -199,7 +207,7 @@ def build(nodes: Sequence[fx.Node], outputs: Sequence[fx.Node], root: fx.GraphMo
     given = len(inputs) + len(size_inputs)
     signature = ModuleCallSignature([], [], pytree.tree_structure(((0,) * given, {})), pytree.tree_structure((0,) * len(results)))
     ranges = {symbol: shape_env.var_to_range[symbol] for symbol in numbers if symbol in shape_env.var_to_range}
-    ranges |= {symbol: ValueRanges(-shift, shift) for _, symbol, shift in size_inputs if shift}
+    ranges |= {symbol: ValueRanges(-shift, 2**60) for _, symbol, shift in size_inputs if shift}
     exported = ExportedProgram(root=fx.GraphModule(modules, graph), graph=graph, graph_signature=ExportGraphSignature(specs, out_specs), state_dict=state,
                                range_constraints=ranges, module_call_graph=[ModuleCallEntry("", signature)]) # fmt: skip
     exported._guards_code = [] # Dynamo checks them

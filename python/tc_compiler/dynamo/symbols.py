@@ -81,6 +81,16 @@ def physical_order(tensor: torch.Tensor) -> tuple[int, ...] | None:
     return tuple(order) if _is_row_major(sizes, strides, order) else None
 
 
+def has_gaps_alone(tensor: torch.Tensor) -> bool:
+    """Whether no two elements are in one place, as far as each dim's strides go beyond all that smaller ones span."""
+    reach = 0
+    for stride, size in sorted((hint(stride), hint(size)) for stride, size in zip(tensor.stride(), tensor.shape) if hint(size) != 1):
+        if stride <= reach:
+            return False
+        reach += stride * (size - 1)
+    return True
+
+
 def row_major_strides(sizes: Iterable[Any], order: Iterable[int]) -> list[Any]:
     """Strides of a tensor of these sizes whose dims lie in this order."""
     sizes, expected = list(sizes), 1

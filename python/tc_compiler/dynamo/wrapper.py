@@ -21,9 +21,10 @@ from .._tcrt import lib
 from ..arrays import plain
 from . import program as programs
 from . import symbols
-from .cut import SHAPED, Cut, device_of, is_number, is_view, reasons_for_eager, tensors_of
-from .prepare import join_attention, split_dropout, split_factors, write_negatives
+from .cut import SHAPED, Cut, device_of, is_number, reasons_for_eager, tensors_of
+from .prepare import join_attention, root_strides, split_dropout, split_factors, write_negatives
 from .segment import Refused, Segment, compile_program, fit
+from .views import is_view
 
 log = logging.getLogger(__name__.rpartition(".")[0])
 aten = torch.ops.aten
@@ -92,6 +93,7 @@ class Wrapper:
         join_attention(self.graph)
         split_factors(self.graph)
         write_negatives(self.graph)
+        root_strides(self.graph)
         self.graph.eliminate_dead_code()
         nodes = list(self.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
@@ -266,11 +268,20 @@ class Wrapper:
                 name = f"b{len(self.lines)}"
                 self.lines.append(f"{name} = {self._value(result)}.clone()")
                 self.name[result] = name
+        # .data, as AOTAutograd counts the versions of what is updated.
         if len(pairs) > 1:
-            self.lines.append(f"foreach_copy([{', '.join(t for t, _ in pairs)}], [{', '.join(v for _, v in pairs)}])")
+            self.lines.append(f"foreach_copy([{', '.join(f'{t}.data' for t, _ in pairs)}], [{', '.join(v for _, v in pairs)}])")
         elif pairs:
-            self.lines.append(f"{pairs[0][0]}.copy_({pairs[0][1]})")
-        self.lines.append("return (" + "".join(self._value(r) + ", " for r in self.results) + ")")
+            self.lines.append(f"{pairs[0][0]}.data.copy_({pairs[0][1]})")
+        self.lines.append("return (" + "".join(self._result(r) + ", " for r in self.results) + ")")
+
+    def _result(self, node: Any) -> str:
+        """Text of a result: with gaps where the graph says so, as of empty_strided; programs write elements that lie in a row."""
+        value = node.meta["val"] if isinstance(node, fx.Node) and self.cut.is_compiled(node) else None
+        if not isinstance(value, torch.Tensor) or symbols.physical_order(value) is not None or not symbols.has_gaps_alone(value):
+            return self._value(node)
+        self._need(*value.shape, *value.stride())
+        return f"fit({self._value(node)}, {symbols.tuple_text(value.shape)}, {symbols.tuple_text(value.stride())})"
 
     def _places(self, node: fx.Node) -> list[tuple[Any, str]]:
         """Sizes that the node's value tells, with the text of each."""
@@ -349,6 +360,8 @@ class Wrapper:
                 value = argument.meta["val"]
                 self._need(*value.shape, *value.stride())
                 arguments.append(_empty_like_text(value, value.stride()))
+            elif index == 0 and node.target is aten.as_strided.default: # reads the argument's memory, whatever it shows
+                arguments.append(self._in_place(argument))
             else:
                 arguments.append(self._value(argument))
         if node.target is operator.getitem:
