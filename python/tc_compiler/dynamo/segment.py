@@ -59,7 +59,8 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
         if result.returncode == 0:
             with open(target, "rb") as file:
                 return file.read()
-        failure = error_of(result.returncode, result.stderr.decode(errors="replace").strip() or f"tc-compile ended with status {result.returncode}")
+        text = result.stderr.decode(errors="replace").strip().replace(path, "graph") # the file goes
+        failure = error_of(result.returncode, text or f"tc-compile ended with status {result.returncode}")
         if isinstance(failure, UnsupportedError): # which says all that is not supported
             found = subprocess.run([*command, "--explain=json"], capture_output=True, env=_environment())
             try:
@@ -68,7 +69,7 @@ def compile_program(program: Program, arguments: Sequence[str]) -> bytes:
                 entries = []
             raise Refused({name: entry["reason"] for entry in entries for name in entry["nodes"]}, str(failure))
         # What tc takes for something else than PyTorch does, or fails at.
-        if not isinstance(failure, (InvalidError, InternalError)) or f"{path}: error: " not in str(failure):
+        if not isinstance(failure, (InvalidError, InternalError)) or "graph: error: " not in str(failure):
             raise failure
         log.warning("%s", failure)
         raise Refused({name: line for line in str(failure).splitlines() for name in re.findall(r'error: node "([^"]+)"', line)}, str(failure))
