@@ -643,6 +643,9 @@ class Artifact:
         options = ffi.new("tcrt_model_options_t *")
         options.size = ffi.sizeof("tcrt_model_options_t")
         options.verify_weights = verify_weights
+        for given, what in ((variant, "variant"), (device, "device")):
+            if not isinstance(given, (str, type(None))):
+                raise InvalidError(f"{what} is {given!r}; give its name as a text, or None")
         name = ffi.new("char[]", variant.encode()) if variant else ffi.NULL
         options.variant = name
         kind, _, number = (device or "cpu").partition(":")

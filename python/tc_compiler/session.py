@@ -393,6 +393,8 @@ class InferenceSession:
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
                  provider_options: Sequence[Any] | None = None, **_: Any): # fmt: skip
+        if not isinstance(sess_options, (SessionOptions, type(None))):
+            raise InvalidError(f"sess_options is of type {type(sess_options).__name__}; give a SessionOptions, and providers by name: providers=[...]")
         self._source, self._options = path_or_bytes, sess_options or SessionOptions()
         self._load(providers, provider_options)
 

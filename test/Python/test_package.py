@@ -179,6 +179,11 @@ def test_values_that_are_none(add, tmp_path):
             tc.OrtValue.ortvalue_from_shape_and_type([2], np.float32, "cuda", int(device[5:]))
     with pytest.raises(tc.InvalidError, match='there is no variant "bogus"; variants are '):
         tc.load(path, variant="bogus")
+    for wrong in ({"variant": 3}, {"variant": b"x"}, {"device": 3}):
+        with pytest.raises(tc.InvalidError, match="give its name as a text, or None"):
+            tc.load(path, **wrong)
+    with pytest.raises(tc.InvalidError, match="sess_options is of type list; give a SessionOptions"):
+        tc.InferenceSession(path, ["CPUExecutionProvider"])
     with pytest.raises(tc.InvalidError, match="the artifact has no code for GPUs; compile it with target"):
         tc.load(path, device="cuda")
     with pytest.raises(tc.InvalidError, match='there is no function "step"; functions are main'):

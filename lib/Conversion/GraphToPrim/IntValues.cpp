@@ -57,6 +57,9 @@ std::optional<Sizes> IntValues::get(Value value) {
   return result;
 }
 
+/// Constants from here on are not subtracted from sizes.
+static constexpr int64_t kFar = int64_t(1) << 61;
+
 /// Constants wrap around as in their type. False for what an expression, whose arithmetic is that of int64, cannot say.
 bool IntValues::fit(AffineExpr &expr, Type elementType) {
   expr = simplifySize(expr);
@@ -91,8 +94,19 @@ std::optional<bool> IntValues::compare(CompareKind kind, AffineExpr a, AffineExp
     case CompareKind::GE:
       return *x >= *y;
     }
-  AffineExpr difference = simplifySize(a - b);
-  auto [low, high] = getSizeBounds(difference, symbols.getAttr());
+  int64_t low, high; // of the difference
+  auto isFar = [](std::optional<int64_t> v) { return v && (*v >= kFar || *v <= -kFar); };
+  if (isFar(x) || isFar(y)) { // such as the least number of a type, from which no expression is subtracted in 64 bits
+    auto [lowA, highA] = getSizeBounds(a, symbols.getAttr());
+    auto [lowB, highB] = getSizeBounds(b, symbols.getAttr());
+    auto minus = [](int64_t p, int64_t q) {
+      int64_t r;
+      return llvm::SubOverflow(p, q, r) ? p < 0 ? INT64_MIN : INT64_MAX : r;
+    };
+    low = minus(lowA, highB), high = minus(highA, lowB);
+  } else {
+    std::tie(low, high) = getSizeBounds(simplifySize(a - b), symbols.getAttr());
+  }
   bool equal = low == 0 && high == 0, differ = low > 0 || high < 0;
   switch (kind) {
   case CompareKind::EQ:

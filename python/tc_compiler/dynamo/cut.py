@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from ..dtypes import DTYPES
 from . import symbols
 from .prepare import dropout_mask
-from .views import is_view, schema_of
+from .views import LAZY, is_view, schema_of
 
 aten = torch.ops.aten
 
@@ -42,6 +42,33 @@ def tensors_of(node: fx.Node) -> list[torch.Tensor]:
 SHAPED = {dropout_mask, aten.rand_like.default, aten.randn_like.default, aten.randint_like.default, aten.randint_like.low_dtype, aten.bernoulli.p}
 
 
+# Those that read their first argument's memory, whatever it shows.
+MEMORY = {aten.as_strided.default, aten.as_strided_scatter.default}
+
+
+def _is_in_a_row(node: fx.Node) -> bool:
+    """Whether a program sees the memory of the node's first argument as it is: a value that the graph computes, whole and in row-major order."""
+    given, value = node.args[0], node.args[0].meta["val"]
+    is_whole = given.op == "call_function" and not is_view(given) and given.target not in LAZY and value.storage_offset() == 0
+    return is_whole and symbols.physical_order(value) == tuple(range(value.dim()))
+
+
+def _laid_out(graph: fx.Graph) -> set[fx.Node]:
+    """Nodes that read memory which programs do not see as it is, with all that they show up to what made it: PyTorch's own memory is then read."""
+    found: set[fx.Node] = set()
+    for node in graph.nodes:
+        if node.target not in MEMORY or _is_in_a_row(node):
+            continue
+        found.add(node)
+        given = node.args[0]
+        while isinstance(given, fx.Node) and given.op == "call_function":
+            found.add(given)
+            schema = schema_of(given)
+            is_alias = given.target is operator.getitem or (schema is not None and schema.returns and schema.returns[0].alias_info is not None)
+            given = given.args[0] if is_alias else None
+    return found
+
+
 def _is_random(node: fx.Node) -> bool:
     if node.target is dropout_mask:
         return True
@@ -63,6 +90,7 @@ def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node], device: torch.devi
     """Nodes that PyTorch runs whatever tc supports, with the reason; `updates` are not among them. `device`: of programs."""
     eager: dict[fx.Node, str] = {}
     known: set[sympy.Symbol] = set()
+    laid_out = _laid_out(graph)
     for node in graph.nodes:
         if node.op != "call_function" or node in updates:
             continue
@@ -87,6 +115,10 @@ def reasons_for_eager(graph: fx.Graph, updates: set[fx.Node], device: torch.devi
             eager[node] = "it has an effect and no result"
         elif any(isinstance(n, (torch.SymFloat, torch.SymBool)) for n in numbers) and not is_number(node):
             eager[node] = "it takes a number that a run computes"
+        elif node in laid_out:
+            eager[node] = "memory is read that programs see in another order, or not at all"
+        elif not is_number(node) and any(symbols.is_far(n) for n in numbers):
+            eager[node] = "it takes a number that is no size by far"
         elif any(t.layout != torch.strided or t.is_quantized for t in tensors):
             eager[node] = "its result is no dense tensor"
         elif any(t.device.type not in ("cpu", "cuda") for t in tensors):

@@ -8,7 +8,7 @@ import torch
 from torch import fx
 
 from . import symbols
-from .views import is_view
+from .views import LAZY, is_view
 
 aten = torch.ops.aten
 
@@ -57,15 +57,20 @@ def root_strides(graph: fx.Graph) -> None:
         while is_view(root):
             root = root.args[0]
         order = symbols.physical_order(root.meta["val"]) if root.op == "call_function" else None
-        if order is None or root.meta["val"].storage_offset() != 0:
+        if order is None or root.target in LAZY or root.meta["val"].storage_offset() != 0:
             continue
         offset = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
-        if order != tuple(range(len(order))):
-            with graph.inserting_before(node):
+        with graph.inserting_before(node):
+            if offset is None:
+                offset = given.meta["val"].storage_offset()
+            if isinstance(offset, torch.SymInt):
+                place = graph.call_function(aten.sym_storage_offset.default, (given,))
+                place.meta["val"], offset = offset, place
+            if order != tuple(range(len(order))):
                 memory = graph.call_function(aten.permute_copy.default, (root, list(order)))
-            memory.meta = {**root.meta, "val": root.meta["val"].permute(order)}
-            root = memory
-        node.args = (root, *node.args[1:3], given.meta["val"].storage_offset() if offset is None else offset)
+                memory.meta = {**root.meta, "val": root.meta["val"].permute(order)}
+                root = memory
+        node.args = (root, *node.args[1:3], offset)
         node.kwargs = {}
 
 

@@ -52,6 +52,19 @@ def hint(size: Any) -> int:
     return 2 if value is None else int(value)
 
 
+def is_far(number: Any) -> bool:
+    """Whether the number is made of one below -2^16: programs take numbers as sizes with a shift, and their powers would leave 64 bits. Dynamo guards the answer."""
+    if not isinstance(number, torch.SymInt):
+        return False
+    environment = number.node.shape_env
+    for symbol in symbols_of(number):
+        bounds = environment.var_to_range.get(symbol)
+        known = None if bounds is not None and bounds.lower >= -(2**16) else environment.create_symintnode(symbol, hint=None).node.hint
+        if known is not None and not environment.frozen and not environment.evaluate_expr(sympy.Ge(symbol, -(2**16))):
+            return True
+    return False
+
+
 def _is(size: Any, wanted: Any) -> bool:
     """Whether the two are the same whatever the symbols are; strides of no elements are any."""
     left, right = (e.replace(Max, _without_one) if isinstance(e, sympy.Basic) else e for e in (expression(size), expression(wanted)))

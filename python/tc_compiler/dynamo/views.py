@@ -16,7 +16,8 @@ def schema_of(node: fx.Node) -> Any:
     return node.target._schema if isinstance(node.target, torch._ops.OpOverload) else None
 
 
-_LAZY = {aten._conj.default, aten._neg_view.default}
+# Views whose elements PyTorch changes when they are read.
+LAZY = {aten._conj.default, aten._neg_view.default}
 
 
 def is_view(node: fx.Node) -> bool:
@@ -26,7 +27,7 @@ def is_view(node: fx.Node) -> bool:
         return isinstance(value, torch.Tensor) and schema_of(node.args[0]) is not None and is_view(node.args[0])
     if isinstance(value, (list, tuple)) and value and all(isinstance(v, torch.Tensor) for v in value):
         value = value[0]
-    if schema is None or len(schema.returns) != 1 or not isinstance(value, torch.Tensor) or not node.args or node.target in _LAZY:
+    if schema is None or len(schema.returns) != 1 or not isinstance(value, torch.Tensor) or not node.args or node.target in LAZY:
         return False
     alias = schema.returns[0].alias_info
     if alias is None or alias.is_write or not isinstance(node.args[0], fx.Node):

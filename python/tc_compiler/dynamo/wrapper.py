@@ -5,6 +5,7 @@ The function's text is made once, so that a call does nothing but what changes f
 """
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import logging
@@ -21,7 +22,7 @@ from .._tcrt import lib
 from ..arrays import plain
 from . import program as programs
 from . import symbols
-from .cut import SHAPED, Cut, device_of, is_number, reasons_for_eager, tensors_of
+from .cut import MEMORY, SHAPED, Cut, device_of, is_number, reasons_for_eager, tensors_of
 from .prepare import join_attention, root_strides, split_dropout, split_factors, write_negatives
 from .segment import Refused, Segment, compile_program, fit
 from .views import is_view
@@ -182,6 +183,8 @@ class Wrapper:
             stack.append(node)
 
         whole = {root for node in taken if self.cut.is_compiled(node) and is_whole(node, root := shown(node))}
+        parts = collections.Counter(shown(n) for n in set(self.results) if isinstance(n, fx.Node) and self.cut.is_compiled(n))
+        whole |= {root for root, count in parts.items() if count > 1} # which share memory
         for node in taken:
             want(node)
         while stack:
@@ -277,7 +280,7 @@ class Wrapper:
 
     def _result(self, node: Any) -> str:
         """Text of a result: with gaps where the graph says so, as of empty_strided; programs write elements that lie in a row."""
-        value = node.meta["val"] if isinstance(node, fx.Node) and self.cut.is_compiled(node) else None
+        value = node.meta["val"] if isinstance(node, fx.Node) and self.cut.is_compiled(node) and not is_view(node) else None
         if not isinstance(value, torch.Tensor) or symbols.physical_order(value) is not None or not symbols.has_gaps_alone(value):
             return self._value(node)
         self._need(*value.shape, *value.stride())
@@ -360,8 +363,8 @@ class Wrapper:
                 value = argument.meta["val"]
                 self._need(*value.shape, *value.stride())
                 arguments.append(_empty_like_text(value, value.stride()))
-            elif index == 0 and node.target is aten.as_strided.default: # reads the argument's memory, whatever it shows
-                arguments.append(self._in_place(argument))
+            elif index == 0 and node.target in MEMORY:
+                arguments.append(self._value(argument) if self.cut.is_eager.get(argument) else self._in_place(argument))
             else:
                 arguments.append(self._value(argument))
         if node.target is operator.getitem:

@@ -741,11 +741,14 @@ View *Functionalizer::sourceOfAsStrided(NodeOp node, View *operand) {
     return operand;
   }
   bool whole = true; // the operand shows the memory from its beginning
-  for (View *place = operand; place->parent; place = place->parent)
+  bool same = true;  // its elements are those of the memory, and no parts or conjugates of them
+  for (View *place = operand; place->parent; place = place->parent) {
     whole &= place->kind == ViewKind::Identity || place->kind == ViewKind::Reshape || place->kind == ViewKind::Permute;
+    same &= place->kind != ViewKind::Parts && place->kind != ViewKind::Whole && place->kind != ViewKind::Other;
+  }
   Attribute own = node.getNodeAttr("self.storage_offset");
   // An argument may be a part of something larger where it was traced.
-  if ((whole || own || node.getNodeAttr("storage_offset")) && !isa<BlockArgument>(operand->memory->origin) &&
+  if (same && (whole || own || node.getNodeAttr("storage_offset")) && !isa<BlockArgument>(operand->memory->origin) &&
       layoutOf(root).state == Layout::State::Contiguous) {
     NamedAttrList attrs(node.getAttrs());
     if (own && !attrs.get("storage_offset"))
