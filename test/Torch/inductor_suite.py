@@ -151,7 +151,7 @@ def main():
     in_part = sum(value.endswith("in part") for value in found.values())
     print(f"{len(found)} cases: {counts['right']} right ({in_part} by PyTorch in part), {counts['failed']} failed, {counts['expected']} as expected, "
           f"{counts['skipped']} left out by PyTorch, {counts['internal']} about Inductor's internals") # fmt: skip
-    sys.exit(1 if wrong else 0)
+    sys.exit(1 if wrong or counts["failed"] else 0)
 
 
 if __name__ == "__main__":

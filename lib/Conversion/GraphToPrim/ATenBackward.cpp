@@ -80,7 +80,7 @@ NodeHandler gradientOf(const Gradient &gradient) {
     const SmallVector<TensorArgument> given(tensors);
     for (auto name : cast<ArrayAttr>(ctx.attr("arg_names")).getAsRange<StringAttr>())
       if (Value v = c.tensor(name.getValue());
-          v && v != g && name != "is_target" && name != "total_weight" &&
+          v && v != g && name != "is_target" && !(gradient.total && name == gradient.total) &&
           llvm::none_of(given, [&](auto &one) { return one.first == name.getValue(); }))
         tensors.push_back({name.getValue(), v});
     NamedAttrList attributes(ctx.node().getAttrs());

@@ -52,7 +52,7 @@ def shift_of(symbol: sympy.Symbol, shape_env: Any) -> int:
         return 0
     known = shape_env.create_symintnode(symbol, hint=None).node.hint
     if known is not None and not shape_env.frozen:
-        for shift in (0, 2**4, 2**8, 2**12, 2**16): # powers of a number with a shift lie near the number's own
+        for shift in (0, 2**4, 2**8, 2**12, symbols.FARTHEST): # powers of a number with a shift lie near the number's own
             if known >= -shift and shape_env.evaluate_expr(sympy.Ge(symbol, -shift)):
                 return shift
     return 2**60

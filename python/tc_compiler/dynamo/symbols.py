@@ -52,15 +52,19 @@ def hint(size: Any) -> int:
     return 2 if value is None else int(value)
 
 
+# How far below 0 numbers may lie that programs take.
+FARTHEST = 2**16
+
+
 def is_far(number: Any) -> bool:
-    """Whether the number is made of one below -2^16: programs take numbers as sizes with a shift, and their powers would leave 64 bits. Dynamo guards the answer."""
+    """Whether the number is made of one farther below 0 than that: programs take numbers as sizes with a shift, and their powers would leave 64 bits. Dynamo guards the answer."""
     if not isinstance(number, torch.SymInt):
         return False
     environment = number.node.shape_env
     for symbol in symbols_of(number):
         bounds = environment.var_to_range.get(symbol)
-        known = None if bounds is not None and bounds.lower >= -(2**16) else environment.create_symintnode(symbol, hint=None).node.hint
-        if known is not None and not environment.frozen and not environment.evaluate_expr(sympy.Ge(symbol, -(2**16))):
+        known = None if bounds is not None and bounds.lower >= -FARTHEST else environment.create_symintnode(symbol, hint=None).node.hint
+        if known is not None and not environment.frozen and not environment.evaluate_expr(sympy.Ge(symbol, -FARTHEST)):
             return True
     return False
 
