@@ -57,6 +57,10 @@ def error(actual, expected, floor=0.0):
     return worst
 
 
+def first_quartile(errors):
+    return sorted(errors)[(len(errors) - 1) // 4]
+
+
 def third_quartile(errors):
     return sorted(errors)[3 * (len(errors) - 1) // 4]
 
@@ -103,7 +107,8 @@ def judge_training(result, module, inputs, found, truth, run_again):
                 for backend, of in found.items()} # fmt: skip
 
     def is_right(backend):
-        chosen = ((1e-3, statistics.median), (1e-4, min)) # losses, gradients
+        # Losses, gradients. The smallest of some gradients' errors is one run's luck where a step jumps at nearly all values.
+        chosen = ((1e-3, statistics.median), (1e-4, first_quartile))
         return all(is_within([run[backend][i] for run in runs], [run["eager"][i] for run in runs], *of) for i, of in enumerate(chosen))
 
     runs, generator = [errors(found, truth)], torch.Generator().manual_seed(7)

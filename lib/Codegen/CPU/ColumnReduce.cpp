@@ -37,7 +37,7 @@ using Schedule = kernel::CpuColumnReduceAttr;
 constexpr int64_t kColumns = 128;
 // Accumulators at once: half of the smallest register file.
 constexpr int64_t kVectors = 8;
-// Rows at once, with an accumulator each, where a task has fewer vectors than these.
+// Rows that are combined before an accumulator takes them, where a task has few vectors; powers of two.
 constexpr int64_t kMostRows = 4;
 // Operands from this size on are streamed, by so many rows at once, so many columns of each: as many streams as the
 // hardware's prefetcher follows, and long ones, for accumulators of 8 KiB (4096 x 4096 takes 0.45 of the time).
@@ -435,27 +435,34 @@ private:
     });
   }
 
-  /// The reduction at `outer` for each vector of columns. Of few vectors several rows are taken at once, as each
-  /// accumulator is a chain of dependent steps.
+  /// The reduction at `outer` for each vector of columns. Some rows are taken at once and combined in pairs before they
+  /// reach the accumulator: it is a shorter chain of dependent steps, whose rounding errors stay small where elements
+  /// are equal and all err one way (squares of what a relu made 0, less its mean).
   static SmallVector<Value> reduced(prim::ReduceOp reduce, Emitter &em, ArrayRef<Index> outer, ArrayRef<Index> lanes) {
     const Value operand = reduce.getOperand();
     const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
     const Type element = elementOf(reduce), accumulator = em.accumulatorOf(element);
     const Value start = em.broadcast(em.neutral(reduce.getKind(), element));
     const int64_t lines = int64_t(lanes.size()), last = reduce.getDims().back();
-    const bool isShort = prim::getConstantSize(sizes[last]).value_or(kMostRows) < kMostRows;
-    const int64_t rows = isShort ? 1 : std::clamp<int64_t>(kVectors / lines, 1, kMostRows);
+    const int64_t most = std::clamp<int64_t>(llvm::bit_floor(uint64_t(2 * kVectors / lines)), 2, kMostRows);
+    const int64_t rows = prim::getConstantSize(sizes[last]).value_or(most) < most ? 1 : most;
     SmallVector<Index> at = operandAt(reduce, outer);
     // Adds `count` rows from `row` of the last reduced dim on.
     auto add = [&](Index row, int64_t count, ValueRange carried) {
-      SmallVector<Value> sums(carried);
+      const prim::ReduceKind kind = reduce.getKind();
+      SmallVector<SmallVector<Value>> parts(lines); // as the digits of a binary number, of 1, 2, 4.. rows
       for (int64_t i = 0; i < count; ++i)
-        for (auto [number, lane] : llvm::enumerate(lanes)) {
+        for (auto [lane, held] : llvm::zip_equal(lanes, parts)) {
           at[last] = em.addIndex(row, em.constant(i));
           at.back() = lane;
-          Value &sum = sums[i * lines + int64_t(number)];
-          sum = em.combine(reduce.getKind(), accumulator, sum, em.broadcast(em.toAccumulator(em.emit(operand, at))));
+          Value value = em.broadcast(em.toAccumulator(em.emit(operand, at)));
+          for (int64_t number = i; number % 2 == 1; number /= 2)
+            value = em.combine(kind, accumulator, held.pop_back_val(), value);
+          held.push_back(value);
         }
+      SmallVector<Value> sums(carried);
+      for (auto [sum, held] : llvm::zip_equal(sums, parts))
+        sum = em.combine(kind, accumulator, sum, held.front());
       return sums;
     };
     std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {
@@ -463,7 +470,7 @@ private:
       const Value size = em.size(sizes[dim]);
       if (dim == last) {
         const Value whole = rows == 1 ? size : em.mul(em.divUnsigned(size, em.i64(rows)), em.i64(rows));
-        sums = em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), whole, rows, sums, 1,
+        sums = em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), whole, rows, sums, rows,
                              [&](Index row, ValueRange carried) { return add(row, rows, carried); });
         if (rows > 1 && prim::getConstantSize(sizes[dim]).value_or(1) % rows != 0)
           sums = em.loop(whole, size, 1, sums, [&](Index row, ValueRange carried) { return add(row, 1, carried); });
@@ -478,14 +485,8 @@ private:
                              return nest(number + 1, llvm::to_vector(carried));
                            });
     };
-    SmallVector<Value> all = nest(0, SmallVector<Value>(rows * lines, start)), sums;
-    for (int64_t number = 0; number < lines; ++number) {
-      Value sum = all[number];
-      for (int64_t i = 1; i < rows; ++i)
-        sum = em.combine(reduce.getKind(), accumulator, sum, all[i * lines + number]);
-      sums.push_back(em.fromAccumulator(sum, element));
-    }
-    return sums;
+    return llvm::map_to_vector(nest(0, SmallVector<Value>(lines, start)),
+                               [&](Value sum) { return em.fromAccumulator(sum, element); });
   }
 };
 

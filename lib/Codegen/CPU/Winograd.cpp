@@ -57,8 +57,9 @@ constexpr int64_t kMostBehind = 1024;
 // Cycles of a task that is worth a thread.
 constexpr double kGrainCycles = 32e3;
 
-/// Products and convolutions on the shortest way from the region's results to those of its block: shortcuts carry what
-/// is exact past them. Of more than kMostBehind ops, the most that are met.
+/// Products and convolutions on the shortest way from the region's results to one of its block's: shortcuts carry what
+/// is exact past them. The most of all such results, as training keeps what is on the way for its gradients; of more
+/// than kMostBehind ops, the most that are met.
 int64_t countProductsBehind(kernel::RegionOp region) {
   llvm::DenseMap<Value, int64_t> before;
   auto leastOf = [&](ValueRange values) {
@@ -78,8 +79,13 @@ int64_t countProductsBehind(kernel::RegionOp region) {
     std::optional<int64_t> least = leastOf(op->getOperands());
     if (!least)
       continue;
-    if (op->hasTrait<OpTrait::IsTerminator>())
-      return *least;
+    if (op->hasTrait<OpTrait::IsTerminator>()) {
+      int64_t furthest = 0;
+      for (Value result : op->getOperands())
+        if (auto at = before.find(result); at != before.end())
+          furthest = std::max(furthest, at->second);
+      return furthest;
+    }
     auto next = dyn_cast<kernel::RegionOp>(op);
     if (!next) {
       setResults(op, *least);

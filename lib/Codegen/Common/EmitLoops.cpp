@@ -66,14 +66,15 @@ SmallVector<Value> Emitter::reduceLoop(prim::ReduceKind kind, Type accumulator, 
                                        ValueRange inits, std::optional<int64_t> stepsWithin,
                                        llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body,
                                        int64_t multiple) {
-  // A segment costs the start of a loop and a mispredicted end: little beside so many steps.
-  constexpr int64_t kPartialSteps = 128, kLeastWithin = 32;
+  // A segment costs the start of a loop and a mispredicted end: little beside so many steps. Where the body is a loop
+  // already it costs an addition, and equal elements (squares of what a relu made 0, less its mean) err all one way.
+  constexpr int64_t kPartialSteps = 128, kLeastWithin = 8, kShortWithin = 32;
   // Of reductions of nothing, too.
   const int64_t within = std::max<int64_t>(1, stepsWithin.value_or(kPartialSteps)),
                 most = std::max<int64_t>(1, kPartialSteps / within);
   const std::optional<int64_t> from = constantOf(lower), to = constantOf(upper);
   const std::optional<int64_t> turns = from && to ? std::optional(llvm::divideCeil(*to - *from, step)) : std::nullopt;
-  const bool isShort = turns && *turns * within <= 2 * kPartialSteps;
+  const bool isShort = turns && *turns * within <= (within >= kLeastWithin ? kShortWithin : 2 * kPartialSteps);
   if (!addsInSegments(kind, accumulator) || team || isShort)
     return loop(lower, upper, step, inits, body, multiple);
   auto addTo = [&](ValueRange sums, ValueRange part) {

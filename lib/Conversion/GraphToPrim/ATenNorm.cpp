@@ -55,14 +55,19 @@ void setStatistic(NodeContext &ctx, size_t i, llvm::function_ref<Value()> emit) 
                                                                          : v);
 }
 
-/// Mean, and one over the deviation, of `x` over `dims`, which are kept as 1.
+/// Mean and variance of `x` over `dims`, which the results lack: in the form that prim.norm takes apart into, so that
+/// both are computed once.
 struct Statistics {
   Value mean, variance;
 };
 Statistics statisticsOf(PrimBuilder &b, Value x, ArrayRef<int64_t> dims) {
-  Value wide = b.convert(x, b.accumulatorOf(b.elementOf(x))), mean = b.mean(wide, dims, /*keepDims=*/true);
-  Value centred = b.sub(wide, b.broadcastTo(mean, getSizes(wide)));
-  return {mean, b.mean(b.mul(centred, centred), dims, /*keepDims=*/true)};
+  Value wide = b.convert(x, b.accumulatorOf(b.elementOf(x))), mean = b.mean(wide, dims);
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < b.rankOf(x); ++dim)
+    if (!llvm::is_contained(dims, dim))
+      kept.push_back(dim);
+  Value centred = b.sub(wide, b.broadcastInDims(mean, getSizes(wide), kept));
+  return {mean, b.mean(b.mul(centred, centred), dims)};
 }
 Value inverseDeviation(PrimBuilder &b, Value variance, double epsilon) {
   return b.unary<RsqrtOp>(b.binary<AddOp>(variance, epsilon));
@@ -107,8 +112,12 @@ LogicalResult layerNorm(NodeContext &ctx, bool rms) {
       return inverseDeviation(b, b.mean(b.mul(wide, wide), dims, /*keepDims=*/true), epsilon);
     });
   } else {
-    setStatistic(ctx, 1, [&] { return statisticsOf(b, x, dims).mean; });
-    setStatistic(ctx, 2, [&] { return inverseDeviation(b, statisticsOf(b, x, dims).variance, epsilon); });
+    Sizes ones = sizes;
+    for (int64_t dim : dims)
+      ones[dim] = b.size(1);
+    setStatistic(ctx, 1, [&] { return b.reshape(statisticsOf(b, x, dims).mean, ones); });
+    setStatistic(
+        ctx, 2, [&] { return b.reshape(inverseDeviation(b, statisticsOf(b, x, dims).variance, epsilon), ones); });
   }
   return ctx.result(b.convert(y, in->type));
 }
@@ -191,10 +200,8 @@ LogicalResult batchNormByBatch(NodeContext &ctx) {
   FailureOr<Value> y = scaleChannels(c, b.norm(x, dims, epsilon, /*rms=*/false));
   if (failed(y))
     return failure();
-  const Sizes channels{getSizes(x)[1]};
-  setStatistic(ctx, 1, [&] { return b.reshape(statisticsOf(b, x, dims).mean, channels); });
-  setStatistic(ctx, 2,
-               [&] { return b.reshape(inverseDeviation(b, statisticsOf(b, x, dims).variance, epsilon), channels); });
+  setStatistic(ctx, 1, [&] { return statisticsOf(b, x, dims).mean; });
+  setStatistic(ctx, 2, [&] { return inverseDeviation(b, statisticsOf(b, x, dims).variance, epsilon); });
   return ctx.result(b.convert(*y, in->type));
 }
 
@@ -224,7 +231,7 @@ LogicalResult moveStatistics(NodeContext &ctx, size_t first) {
       return isComputed ? b.mul(value, b.broadcastTo(factor, channels)) : b.binary<MulOp>(value, known);
     };
     Value kept = of(b.convert(*fitting, compute), b.sub(b.scalar(compute, 1), *share), 1 - momentum);
-    Value moved = b.add(kept, of(b.reshape(batch, channels), *share, momentum));
+    Value moved = b.add(kept, of(batch, *share, momentum));
     return setFloats(ctx, i, moved, b.elementOf(running));
   };
   AffineExpr count = b.size(1);
@@ -301,12 +308,9 @@ LogicalResult groupNorm(NodeContext &ctx, StringRef groupsName) {
   Sizes split{sizes[0], b.size(groups), simplifySize(sizes[1].floorDiv(groups))};
   split.append(sizes.begin() + 2, sizes.end());
   const SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(2, rank + 1));
-  const Sizes perGroup{sizes[0], b.size(groups)};
-  setStatistic(ctx, 1, [&] { return b.reshape(statisticsOf(b, b.reshape(x, split), dims).mean, perGroup); });
-  setStatistic(ctx, 2, [&] {
-    Statistics found = statisticsOf(b, b.reshape(x, split), dims);
-    return b.reshape(inverseDeviation(b, found.variance, eps), perGroup);
-  });
+  setStatistic(ctx, 1, [&] { return statisticsOf(b, b.reshape(x, split), dims).mean; });
+  setStatistic(ctx, 2,
+               [&] { return inverseDeviation(b, statisticsOf(b, b.reshape(x, split), dims).variance, eps); });
   return ctx.result(b.convert(y->front(), in->type));
 }
 

@@ -187,6 +187,33 @@ func.func @first_of_deep(%x: tensor<1x128x128x32xf32>, %p: tensor<32x32xf32>) ->
 
 // -----
 
+// The furthest of several results counts: what training keeps for its gradients is a result as well.
+// CHECK-LABEL: func.func @kept_as_well
+// CHECK: schedule = #kernel.cpu.contract<
+func.func @kept_as_well(%x: tensor<1x128x128x32xf32>, %p: tensor<32x32xf32>) -> (tensor<1x128x128x32xf32>, tensor<1x128x128x32xf32>) attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x32x32xf32>
+  %0 = kernel.region(%i0 = %x : tensor<1x128x128x32xf32>, %i1 = %w : tensor<3x3x32x32xf32>) -> (tensor<1x128x128x32xf32>) {
+    %c = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x128x128x32xf32>, tensor<3x3x32x32xf32>) -> tensor<1x128x128x32xf32>
+    kernel.yield %c : tensor<1x128x128x32xf32>
+  }
+  %1 = prim.dot_general %0, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %2 = prim.dot_general %1, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %3 = prim.dot_general %2, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %4 = prim.dot_general %3, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %5 = prim.dot_general %4, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %6 = prim.dot_general %5, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %7 = prim.dot_general %6, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %8 = prim.dot_general %7, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %9 = prim.dot_general %8, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %10 = prim.dot_general %9, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %11 = prim.dot_general %10, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %12 = prim.dot_general %11, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %13 = prim.dot_general %12, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  return %0, %13 : tensor<1x128x128x32xf32>, tensor<1x128x128x32xf32>
+}
+
+// -----
+
 // A shortcut carries it past them.
 // CHECK-LABEL: func.func @past_shortcut
 // CHECK: schedule = #kernel.cpu.winograd<

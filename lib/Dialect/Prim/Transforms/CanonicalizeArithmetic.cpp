@@ -60,11 +60,8 @@ struct SimplifyBinary : RewritePattern {
     if (!c || !PrimBuilder::isFloat(a))
       return failure();
     if (isa<DivOp>(op)) {
-      // The reciprocal of a power of two is exact.
-      int exponent = 0;
-      if (std::abs(std::frexp(*c, &exponent)) != 0.5 || exponent < -13 || exponent > 14)
-        return failure();
-      return keep(builder.binary<MulOp>(a, 1 / *c));
+      std::optional<double> reciprocal = PrimBuilder::getExactReciprocal(*c);
+      return reciprocal ? keep(builder.binary<MulOp>(a, *reciprocal)) : failure();
     }
     if (isa<PowOp>(op)) {
       if (*c == 1)

@@ -306,6 +306,13 @@ Value PrimBuilder::reduce(ReduceKind kind, Value v, ArrayRef<int64_t> dims, bool
   return keepDims ? reshape(result, kept) : result;
 }
 
+std::optional<double> PrimBuilder::getExactReciprocal(double divisor) {
+  int exponent = 0;
+  if (std::abs(std::frexp(divisor, &exponent)) != 0.5 || exponent < -13 || exponent > 14)
+    return std::nullopt;
+  return 1 / divisor;
+}
+
 Value PrimBuilder::mean(Value v, ArrayRef<int64_t> dims, bool keepDims) {
   Type type = elementOf(v), accumulator = accumulatorOf(type);
   Sizes all = getSizes(v), counted;
@@ -314,9 +321,12 @@ Value PrimBuilder::mean(Value v, ArrayRef<int64_t> dims, bool keepDims) {
   Value sum = reduce(ReduceKind::Sum, convert(v, accumulator), dims, keepDims);
   AffineExpr count = product(getContext(), counted);
   Value divisor;
-  if (auto constant = getConstantSize(count))
+  if (auto constant = getConstantSize(count)) {
+    if (std::optional<double> reciprocal = getExactReciprocal(double(*constant)); reciprocal && isFloat(sum))
+      return convert(binary<MulOp>(sum, *reciprocal), type);
     divisor = splatLike(sum, double(*constant));
-  else
+  } else {
     divisor = broadcastTo(convert(sizeValue(count), accumulator), getSizes(sum));
+  }
   return convert(div(sum, divisor), type);
 }

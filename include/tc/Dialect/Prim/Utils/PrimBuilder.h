@@ -18,6 +18,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <optional>
+
 namespace tc {
 
 using Sizes = llvm::SmallVector<mlir::AffineExpr>;
@@ -116,6 +118,8 @@ public:
   mlir::Value sub(mlir::Value a, mlir::Value b) { return binary<prim::SubOp>(a, b); }
   mlir::Value mul(mlir::Value a, mlir::Value b) { return binary<prim::MulOp>(a, b); }
   mlir::Value div(mlir::Value a, mlir::Value b) { return binary<prim::DivOp>(a, b); }
+  /// 1 / `divisor` where it is exact in all float types: of a power of two that is neither large nor small.
+  static std::optional<double> getExactReciprocal(double divisor);
   mlir::Value max(mlir::Value a, mlir::Value b) { return binary<prim::MaxOp>(a, b); }
   mlir::Value min(mlir::Value a, mlir::Value b) { return binary<prim::MinOp>(a, b); }
   mlir::Value compare(prim::CompareKind kind, mlir::Value a, mlir::Value b);
