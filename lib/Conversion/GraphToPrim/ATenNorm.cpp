@@ -116,8 +116,8 @@ LogicalResult layerNorm(NodeContext &ctx, bool rms) {
     for (int64_t dim : dims)
       ones[dim] = b.size(1);
     setStatistic(ctx, 1, [&] { return b.reshape(statisticsOf(b, x, dims).mean, ones); });
-    setStatistic(
-        ctx, 2, [&] { return b.reshape(inverseDeviation(b, statisticsOf(b, x, dims).variance, epsilon), ones); });
+    setStatistic(ctx, 2,
+                 [&] { return b.reshape(inverseDeviation(b, statisticsOf(b, x, dims).variance, epsilon), ones); });
   }
   return ctx.result(b.convert(y, in->type));
 }
@@ -309,8 +309,7 @@ LogicalResult groupNorm(NodeContext &ctx, StringRef groupsName) {
   split.append(sizes.begin() + 2, sizes.end());
   const SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(2, rank + 1));
   setStatistic(ctx, 1, [&] { return statisticsOf(b, b.reshape(x, split), dims).mean; });
-  setStatistic(ctx, 2,
-               [&] { return inverseDeviation(b, statisticsOf(b, b.reshape(x, split), dims).variance, eps); });
+  setStatistic(ctx, 2, [&] { return inverseDeviation(b, statisticsOf(b, b.reshape(x, split), dims).variance, eps); });
   return ctx.result(b.convert(y->front(), in->type));
 }
 
