@@ -9,6 +9,31 @@
 using namespace mlir;
 using namespace tc;
 
+// Of more ops than these a filter or weight is not computed.
+constexpr unsigned kMostStaticOps = 16;
+
+bool RegionProblem::isStatic(unsigned input) const {
+  llvm::SetVector<Value> values;
+  values.insert(region.getInputs()[input]);
+  bool isGiven = false;
+  for (unsigned i = 0; i < values.size(); ++i) {
+    if (auto argument = dyn_cast<BlockArgument>(values[i])) {
+      auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      if (!func || !func.getArgAttr(argument.getArgNumber(), prim::kStaticAttr))
+        return false;
+      isGiven = true;
+      continue;
+    }
+    Operation *op = values[i].getDefiningOp();
+    if (isa<prim::ConstantOp>(op))
+      continue;
+    if (values.size() > kMostStaticOps || !isa<kernel::RegionOp, prim::ReshapeOp>(op))
+      return false;
+    values.insert_range(op->getOperands());
+  }
+  return isGiven;
+}
+
 Operation *RegionProblem::findAnchor() const {
   if (!anchor)
     anchor = tc::findAnchor(region);

@@ -106,6 +106,9 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   auto list = [](const auto &values) {
     return llvm::to_vector(llvm::map_range(values, [](const std::string &s) { return s; }));
   };
+  // In each, as a module of any phase may be the first.
+  if (!options.staticInputs.empty() && phase > Phase::Prim && phase < Phase::Object)
+    manager.addPass(createMarkStaticPass({list(options.staticInputs)}));
   switch (phase) {
   case Phase::Import:
   case Phase::Artifact:
@@ -175,7 +178,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   }
   case Phase::Host:
     if (!options.staticInputs.empty())
-      manager.addPass(createHoistStaticPass({list(options.staticInputs)}));
+      manager.addPass(createHoistStaticPass());
     if (options.target == machine::TargetKind::Cpu)
       manager.addNestedPass<func::FuncOp>(createGroupLaunchesPass());
     else if (machine::getDevice(options.target) == machine::DeviceKind::Cuda)

@@ -36,6 +36,7 @@
 
 namespace tc {
 #define GEN_PASS_DEF_HOISTSTATICPASS
+#define GEN_PASS_DEF_MARKSTATICPASS
 #include "tc/Transforms/Passes.h.inc"
 } // namespace tc
 
@@ -113,15 +114,10 @@ public:
   Hoisting(func::FuncOp func, const KernelReads &kernels) : func(func), kernels(kernels) {}
 
   /// Finds the launches that depend on static inputs alone.
-  void analyze(const NodePatterns &inputs) {
-    for (BlockArgument argument : func.getArguments()) {
-      const unsigned number = argument.getArgNumber();
-      auto name = func.getArgAttrOfType<StringAttr>(number, "tc.name");
-      // A default takes the place of an input that is not given, of which the caller need not know.
-      if (name && inputs.matches({name.getValue()}) && !func.getArgAttr(number, prim::kValueAttr) &&
-          !func.getArgAttr(number, "tc.default") && canOutliveRun(argument.getType()))
+  void analyze() {
+    for (BlockArgument argument : func.getArguments())
+      if (func.getArgAttr(argument.getArgNumber(), prim::kStaticAttr))
         fixed.insert(argument);
-    }
     for (Operation &op : func.front()) {
       auto launch = dyn_cast<LaunchOp>(op);
       auto isKnown = [&](int64_t number) {
@@ -313,17 +309,32 @@ private:
   DenseMap<Value, Value> views;                              ///< of states, for those of hoisted launches' results
 };
 
+struct MarkStaticPass : tc::impl::MarkStaticPassBase<MarkStaticPass> {
+  using MarkStaticPassBase::MarkStaticPassBase;
+
+  void runOnOperation() override {
+    const NodePatterns patterns(SmallVector<std::string>(inputs.begin(), inputs.end()));
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
+      for (auto [number, type] : llvm::enumerate(func.getArgumentTypes())) {
+        auto name = func.getArgAttrOfType<StringAttr>(number, "tc.name");
+        // A default takes the place of an input that is not given, of which the caller need not know.
+        if (name && patterns.matches({name.getValue()}) && !func.getArgAttr(number, prim::kValueAttr) &&
+            !func.getArgAttr(number, "tc.default") && canOutliveRun(type))
+          func.setArgAttr(number, prim::kStaticAttr, UnitAttr::get(func.getContext()));
+      }
+  }
+};
+
 struct HoistStaticPass : tc::impl::HoistStaticPassBase<HoistStaticPass> {
   using HoistStaticPassBase::HoistStaticPassBase;
 
   void runOnOperation() override {
     const KernelReads kernels(getOperation());
-    const NodePatterns patterns(SmallVector<std::string>(inputs.begin(), inputs.end()));
     for (func::FuncOp func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (func.isExternal())
         continue;
       Hoisting hoisting(func, kernels);
-      hoisting.analyze(patterns);
+      hoisting.analyze();
       if (hoisting.findsAny())
         hoisting.apply();
     }

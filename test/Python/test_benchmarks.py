@@ -65,8 +65,9 @@ def judge(first, later):
 def test_gradients_that_jump_are_judged_over_several_runs():
     assert judge((1e-6, 2e-6), []) == (True, 1)
     assert judge((1e-6, 0.2), [(0.2, 1e-6)] * 8) == (True, 9)
-    assert judge((1e-6, 0.01), [(0.2, 0.01)] * 16) == (False, 17) # never near
-    assert judge((1e-6, 0.01), [(0.2, 0.01)] * 15 + [(0.2, 1e-5)]) == (True, 17)
+    assert judge((1e-6, 0.01), [(0.2, 0.01), (1e-6, 0.01)] * 8) == (False, 17) # never near
+    assert judge((1e-6, 0.01), [(0.2, 0.01), (1e-6, 0.01)] * 7 + [(0.2, 1e-5), (1e-6, 0.01)]) == (False, 17) # near once
+    assert judge((1e-6, 0.01), [(0.2, 0.01)] * 8) == (True, 9) # eager as well
     assert judge((1e-6, 0.2), [(1e-6, 1e-6)] * 8) == (True, 9) # once
     assert judge((1e-6, 0.2), [(1e-6, 1e-6), (1e-6, 0.2)] * 8) == (False, 17) # often, and eager never
     assert judge((1e-6, 0.2), [(0.1, 1e-6), (1e-6, 0.2)] * 8) == (True, 9)

@@ -1,10 +1,10 @@
 // Proves: launches that depend on static inputs alone become a function of their own, whose results the rest reads from states;
 // what a kernel does not read keeps nothing alive; the rest refuses to run before; sizes that only the run knows stay.
-// RUN: tc-opt %s --tc-hoist-static=inputs=w,b* | FileCheck %s
+// RUN: tc-opt %s --tc-mark-static=inputs=w,b* --tc-hoist-static | FileCheck %s
 // Without names nothing changes, and there is no other option.
 // RUN: tc-opt %s --tc-hoist-static | FileCheck %s --check-prefix=NONE
 // NONE-NOT: prim.state
-// RUN: not tc-opt %s --tc-hoist-static=input=w 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not tc-opt %s --tc-mark-static=input=w 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: no such option input
 
 #one = affine_map<() -> (1)>
@@ -49,7 +49,7 @@ func.func @sizes(%w: tensor<?xf32, #prim.dims<#n>> {tc.name = "w"}) -> tensor<?x
 }
 
 // CHECK-LABEL: func.func @main.prepare
-// CHECK-SAME: (%[[W:.*]]: tensor<16x4xf32> {tc.name = "w"}, %[[BIAS:.*]]: tensor<4xf32> {tc.name = "bias"})
+// CHECK-SAME: (%[[W:.*]]: tensor<16x4xf32> {prim.static, tc.name = "w"}, %[[BIAS:.*]]: tensor<4xf32> {prim.static, tc.name = "bias"})
 // CHECK: %[[C:.*]] = prim.constant dense<2.0
 // CHECK: %[[T:.*]] = host.launch @transpose(%[[W]])
 // CHECK: %[[PACKED:.*]] = host.launch @pack(%[[T]], %[[T]])

@@ -43,6 +43,9 @@ public:
     return getOp().getInputs()[input].getDefiningOp<prim::ConstantOp>() != nullptr;
   }
 
+  /// Whether input `input` is computed from static inputs (prim.static) alone, maybe with constants.
+  bool isStatic(unsigned input) const;
+
   /// isConstant, to be handed on.
   auto constants() const {
     return [this](unsigned input) { return isConstant(input); };

@@ -43,13 +43,23 @@ def GroupLaunchesPass : Pass<"tc-group-launches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }
 
+def MarkStaticPass : Pass<"tc-mark-static", "::mlir::ModuleOp"> {
+  let summary = "Marks the inputs that seldom change (prim.static), by name";
+  let description = [{
+    Not those that have a default, of which the caller need not know, nor those whose sizes only the run knows. Schedules may then count
+    on tc-hoist-static, which takes what depends on them alone out of runs.
+  }];
+  let options = [ListOption<"inputs", "inputs", "std::string", "Static inputs, by name or pattern">];
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def HoistStaticPass : Pass<"tc-hoist-static", "::mlir::ModuleOp"> {
   let summary = "Gives launches that depend on static inputs alone a function of their own, whose results are states";
   let description = [{
     Function F.prepare computes what F then reads from states; F refuses to run before it. Weights that are inputs are so packed once
     for their kernels, and again when the caller says that they changed, by running it. Launches stay whose sizes only the run knows.
+    After tc-mark-static.
   }];
-  let options = [ListOption<"inputs", "inputs", "std::string", "Static inputs, by name or pattern">];
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }
 

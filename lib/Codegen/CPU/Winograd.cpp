@@ -3,7 +3,7 @@
 // F(4x4, 3x3): sixteen output pixels of one channel pair cost 36 multiplications instead of 144. A tile of 6 x 6 input
 // pixels d and a filter g give the output pixels Y = A^T ((G g G^T) * (B^T d B)) A; the products are summed over the
 // input channels, which makes 36 matrix products of [tiles, channels] x [channels, output channels]. G g G^T is made
-// when the artifact is written, or of a filter that only the run knows by a launch of its own. Interpolation points 0,
+// when the artifact is written, or of a filter that is a static input by a launch of its own. Interpolation points 0,
 // +-11/16, +-3/2 and infinity: all factors are exact in f32, and the error is 2.2 times that of direct summation in the
 // mean square (256 channels, normal data; behind a relu 2.4), where 0, +-3/4, +-3/2 give 2.4 (2.6) and 0, +-1, +-2
 // about 4. What a convolution errs, all behind it make larger: the more products, the more it must gain to be worth it
@@ -180,6 +180,8 @@ public:
 
   FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
     const std::optional<PackedInput> packed = packedFilter(p, region.constants());
+    if (!packed && !hasStaticFilter(region, p))
+      return failure();
     Plan best;
     for (const Plan &plan : possiblePlans(p))
       if (plan.cycles < best.cycles * 0.99)
@@ -202,6 +204,8 @@ public:
   SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const Problem &p,
                                                  machine::CpuAttr) const override {
     const int64_t filter = numberOf(packedFilter(p, region.constants()));
+    if (filter < 0 && !hasStaticFilter(region, p))
+      return {};
     SmallVector<Plan> plans = possiblePlans(p);
     llvm::stable_sort(plans, [](const Plan &x, const Plan &y) { return x.cycles < y.cycles; });
     SmallVector<kernel::ScheduleAttr> all;
@@ -262,6 +266,13 @@ public:
   }
 
 private:
+  /// Whether the filter is transformed seldom, by a launch of its own. One that changes in each run is a weight in
+  /// training, where steps take no less time, and at ReLUs and maxima their gradients jump for what this algorithm
+  /// errs.
+  static bool hasStaticFilter(const RegionProblem &region, const Problem &p) {
+    return packedFilter(p, [&](unsigned input) { return region.isStatic(input); }).has_value();
+  }
+
   /// Tiles and panels of a task, its cycles on a machine of AVX-512, and those of all tasks.
   struct Plan {
     int64_t tiles = 0, panels = 0;

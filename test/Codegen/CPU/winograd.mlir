@@ -97,7 +97,7 @@ func.func @ahead(%x: tensor<1x14x14x256xf32>, %b: tensor<256xf32>) -> tensor<1x1
 
 // -----
 
-// A filter that only the run knows: a launch of its own transforms it, the columns beyond the last panel's 8 among it.
+// A filter that is a static input: a launch of its own transforms it, the columns beyond the last panel's 8 among it.
 // CHECK-LABEL: func.func @given
 // CHECK: schedule = #kernel.cpu.winograd<
 // CHECK-NOT: rhs =
@@ -106,8 +106,38 @@ func.func @ahead(%x: tensor<1x14x14x256xf32>, %b: tensor<256xf32>) -> tensor<1x1
 // LOWER: %[[FILTER:.*]] = host.launch @[[PACK:.*_filter]]({{.*}}tensor<36x16x256x16xf32>
 // LOWER: host.launch @{{.*}}, %[[FILTER]])
 // LOWER: llvm.func @[[PACK]](
-func.func @given(%x: tensor<4x14x14x256xf32>, %w: tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32> attributes {prim.symbols = []} {
+func.func @given(%x: tensor<4x14x14x256xf32>, %w: tensor<3x3x256x248xf32> {prim.static}) -> tensor<4x14x14x248xf32> attributes {prim.symbols = []} {
   %r = kernel.region(%i0 = %x : tensor<4x14x14x256xf32>, %i1 = %w : tensor<3x3x256x248xf32>) -> (tensor<4x14x14x248xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<4x14x14x256xf32>, tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32>
+    kernel.yield %0 : tensor<4x14x14x248xf32>
+  }
+  return %r : tensor<4x14x14x248xf32>
+}
+
+// -----
+
+// One that each run may change, a weight in training: direct.
+// CHECK-LABEL: func.func @changing
+// CHECK: schedule = #kernel.cpu.contract<
+func.func @changing(%x: tensor<4x14x14x256xf32>, %w: tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32> attributes {prim.symbols = []} {
+  %r = kernel.region(%i0 = %x : tensor<4x14x14x256xf32>, %i1 = %w : tensor<3x3x256x248xf32>) -> (tensor<4x14x14x248xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<4x14x14x256xf32>, tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32>
+    kernel.yield %0 : tensor<4x14x14x248xf32>
+  }
+  return %r : tensor<4x14x14x248xf32>
+}
+
+// -----
+
+// What is computed of static inputs by another region is static.
+// CHECK-LABEL: func.func @moved
+// CHECK: schedule = #kernel.cpu.winograd<
+func.func @moved(%x: tensor<4x14x14x256xf32>, %w: tensor<248x256x3x3xf32> {prim.static}) -> tensor<4x14x14x248xf32> attributes {prim.symbols = []} {
+  %h = kernel.region(%i0 = %w : tensor<248x256x3x3xf32>) -> (tensor<3x3x256x248xf32>) {
+    %0 = prim.transpose %i0 [2, 3, 1, 0] : tensor<248x256x3x3xf32> -> tensor<3x3x256x248xf32>
+    kernel.yield %0 : tensor<3x3x256x248xf32>
+  }
+  %r = kernel.region(%i0 = %x : tensor<4x14x14x256xf32>, %i1 = %h : tensor<3x3x256x248xf32>) -> (tensor<4x14x14x248xf32>) {
     %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<4x14x14x256xf32>, tensor<3x3x256x248xf32>) -> tensor<4x14x14x248xf32>
     kernel.yield %0 : tensor<4x14x14x248xf32>
   }
@@ -119,7 +149,7 @@ func.func @given(%x: tensor<4x14x14x256xf32>, %w: tensor<3x3x256x248xf32>) -> te
 // For few pixels it costs more than it saves, where a constant is worth it (@ahead).
 // CHECK-LABEL: func.func @given_for_few
 // CHECK: schedule = #kernel.cpu.contract<
-func.func @given_for_few(%x: tensor<1x8x8x256xf32>, %w: tensor<3x3x256x256xf32>) -> tensor<1x8x8x256xf32> attributes {prim.symbols = []} {
+func.func @given_for_few(%x: tensor<1x8x8x256xf32>, %w: tensor<3x3x256x256xf32> {prim.static}) -> tensor<1x8x8x256xf32> attributes {prim.symbols = []} {
   %r = kernel.region(%i0 = %x : tensor<1x8x8x256xf32>, %i1 = %w : tensor<3x3x256x256xf32>) -> (tensor<1x8x8x256xf32>) {
     %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x8x8x256xf32>, tensor<3x3x256x256xf32>) -> tensor<1x8x8x256xf32>
     kernel.yield %0 : tensor<1x8x8x256xf32>

@@ -46,6 +46,8 @@ inline constexpr llvm::StringLiteral kSymbolsAttr = "prim.symbols";
 inline constexpr llvm::StringLiteral kStringsAttr = "prim.strings";
 /// On arguments and results that are words: the type that a caller sees, such as !tc.string or !tc.seq<tensor<?xf32>>.
 inline constexpr llvm::StringLiteral kValueAttr = "prim.value";
+/// On arguments that seldom change (UnitAttr): what is computed from them alone may be kept from run to run.
+inline constexpr llvm::StringLiteral kStaticAttr = "prim.static";
 
 /// One size expression per dim of a ranked tensor type: constants for static dims.
 llvm::SmallVector<mlir::AffineExpr> getSizes(mlir::Type type);
