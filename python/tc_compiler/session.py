@@ -15,7 +15,7 @@ import operator
 import os
 import tempfile
 import warnings
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class SessionOptions:
 
 
 class RunOptions:
-    """ONNX Runtime's names, which change nothing: a run of compiled code has no options."""
+    """ONNX Runtime's names. A run does not begin where `terminate` is set; the others change nothing, as compiled code has no options."""
 
     __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate", "training_mode", "_entries")
 
@@ -115,8 +115,8 @@ class RunOptions:
 class NodeArg:
     """An input or output: `name`, `type` ("tensor(float)", "seq(tensor(int64))"), `shape` (sizes, names of symbols, None)."""
 
-    def __init__(self, value: Value):
-        self.name, self.shape = value.name, list(value.shape)
+    def __init__(self, value: Value, unnamed: Container[str] = ()):
+        self.name, self.shape = value.name, [None if size in unnamed else size for size in value.shape]
         self.type = f"tensor({value.dtype.onnx})"
         if value.kind == "map":
             self.type = f"map({value.dtype.onnx})"
@@ -327,18 +327,26 @@ class IOBinding:
         memory: Any = (ctypes.c_char * (count * dtype.numpy.itemsize)).from_address(address)
         return np.frombuffer(memory, dtype.numpy).reshape(shape)
 
+    def _check_input(self, name: str) -> None:
+        names = [value.name for value in self._session._function.inputs]
+        if name not in names:
+            raise InvalidError(f'{self._session._artifact.path}: there is no input "{name}"; inputs are {", ".join(names)}')
+
     def bind_cpu_input(self, name: str, array: np.ndarray) -> None:
-        """Later runs read the array, and what is in it then."""
+        """Later runs read the array, and what is in it then. Raises InvalidError for names that the model has not."""
+        self._check_input(name)
         self._inputs[name] = array
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
-        """Later runs read the value's array."""
+        """Later runs read the value's array. Raises InvalidError for names that the model has not."""
+        self._check_input(name)
         self._place(name, value.device_name(), 0)
         self._inputs[name] = value._array
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
         """Later runs read `shape` elements at the address, which the caller keeps. device_type: "cpu" or "cuda"; what the caller has enqueued for it in CUDA's
         default stream, or the session's user_compute_stream, comes first. Raises InvalidError where the session cannot read it."""
+        self._check_input(name)
         self._inputs[name] = self._array_at(name, buffer_ptr, device_type, device_id, element_type, shape)
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None, shape: Sequence[int] | None = None,
@@ -401,6 +409,13 @@ class InferenceSession:
     def _load(self, providers: Sequence[Any] | None, provider_options: Sequence[Any] | None) -> None:
         path_or_bytes, options = self._source, self._options
         names: list[str] = [provider if isinstance(provider, str) else provider[0] for provider in providers or []]
+        if provider_options and len(provider_options) != len(names):
+            raise InvalidError(f"{len(provider_options)} provider_options are given for {len(names)} providers; give a dict for each")
+        if unknown := [name for name in names if name not in get_all_providers()]:
+            warnings.warn(f"there is no provider {', '.join(unknown)}; there are {', '.join(get_all_providers())}", UserWarning, stacklevel=3)
+            known = [i for i, name in enumerate(names) if name not in unknown]
+            names, providers = [names[i] for i in known], [(providers or [])[i] for i in known]
+            provider_options = [provider_options[i] for i in known] if provider_options else None
         is_cuda = bool(names) and names[0] == "CUDAExecutionProvider"
         if is_cuda and not self._is_artifact(path_or_bytes) and "CUDAExecutionProvider" not in get_available_providers():
             warnings.warn("CUDAExecutionProvider is not available, as there is no NVIDIA driver; the model runs on the CPU", RuntimeWarning, stacklevel=3)
@@ -429,6 +444,8 @@ class InferenceSession:
             self._artifact._stream = self._stream_of(given["user_compute_stream"])
         self._function = self._artifact.main
         self._indices = {value.name: index for index, value in enumerate(self._function.outputs)}
+        # What the compiler calls dims that the model has no names for.
+        self._unnamed = {f"{value.name}_dim{axis}" for value in self._function.inputs for axis in range(len(value.shape))}
         self._workers: concurrent.futures.ThreadPoolExecutor | None = None
 
     @staticmethod
@@ -455,17 +472,21 @@ class InferenceSession:
             raise InvalidError(f'{self._artifact.path}: there is no output "{name}"; outputs are {", ".join(self._indices)}')
         return self._indices[name]
 
+    def _check(self, run_options: RunOptions | None) -> None:
+        if run_options is not None and run_options.terminate:
+            raise InvalidError(f"{self._artifact.path}: the run was not begun, as terminate of its RunOptions is set")
+
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs, in the model's order."""
-        return [NodeArg(value) for value in self._function.inputs]
+        """The inputs that a run must be given, in the model's order."""
+        return [NodeArg(value, self._unnamed) for value in self._function.inputs if not value.has_default]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the model's order."""
-        return [NodeArg(value) for value in self._function.outputs]
+        return [NodeArg(value, self._unnamed) for value in self._function.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Inputs that may be left out are inputs here, so there are none."""
-        return []
+        """The inputs that may be left out, as the model has values for them."""
+        return [NodeArg(value, self._unnamed) for value in self._function.inputs if value.has_default]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the artifact says of its model."""
@@ -512,6 +533,9 @@ class InferenceSession:
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
         """The outputs of these names (None or empty: all), in their order, as new NumPy arrays. input_feed: arrays by names of inputs, of the model's
         dtypes and sizes that get_inputs allows; OrtValues. Raises RefusedError for others, InvalidError for names of outputs that the model has not."""
+        if isinstance(output_names, str):
+            raise InvalidError(f'{self._artifact.path}: names of outputs are given as a list, but were given as the text "{output_names}"; give ["{output_names}"]')
+        self._check(run_options)
         wanted = [self._index_of(name) for name in output_names] if output_names else None
         if not isinstance(input_feed, Mapping):
             raise InvalidError(f"{self._artifact.path}: inputs are given as a dict of arrays by names, but were given as {type(input_feed).__name__}")
@@ -520,7 +544,7 @@ class InferenceSession:
 
     def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None) -> list[OrtValue]:
         """As run, with OrtValues."""
-        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values)]
+        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values, run_options)]
 
     def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], callback: Callable[[list[Any], Any, str], None], user_data: Any,
                   run_options: RunOptions | None = None) -> None: # fmt: skip
@@ -530,7 +554,7 @@ class InferenceSession:
 
         def work() -> None:
             try:
-                outputs, error = self.run(output_names, input_feed), ""
+                outputs, error = self.run(output_names, input_feed, run_options), ""
             except Exception as exception: # the callback is told
                 outputs, error = [], str(exception)
             callback(outputs, user_data, error)
@@ -543,6 +567,7 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """A run whose inputs and outputs are what was bound. Raises InvalidError where what an output is bound to has another dtype or other sizes."""
+        self._check(run_options)
         names, bound = list(iobinding._outputs) or list(self._indices), iobinding._outputs
         # Strings, and elements of less than a byte, are of another form in arrays.
         copied = {value.name for value in self._function.outputs if value.dtype.name == "string" or value.dtype.is_packed}

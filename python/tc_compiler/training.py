@@ -550,6 +550,10 @@ def export_training(module: Any, loss: Callable[..., Any], optimizer: Any, examp
 
     if not isinstance(example, (tuple, list)) or len(example) != 2:
         raise InvalidError("example is (inputs, targets), each a tensor or a tuple of tensors")
+    if not callable(loss):
+        raise InvalidError(f"loss is of type {type(loss).__name__}; give a function of the module's output and the targets, such as torch.nn.functional.cross_entropy")
+    if not isinstance(optimizer, torch.optim.Optimizer) and not callable(optimizer):
+        raise InvalidError(f"optimizer is of type {type(optimizer).__name__}; give one of torch.optim, or a function that makes one of the parameters")
     inputs, targets = _tuple(example[0]), _tuple(example[1])
     module, optimizer = copy.deepcopy((module, optimizer)) if isinstance(optimizer, torch.optim.Optimizer) else (copy.deepcopy(module), optimizer)
     optimizer = optimizer if isinstance(optimizer, torch.optim.Optimizer) else optimizer(module.parameters())

@@ -227,3 +227,15 @@ def test_native_attention(needed, averaged):
 
             torch._dynamo.reset()
             check(function, *inputs)
+
+
+@pytest.mark.parametrize("function", [lambda w, p: torch.exp(1j * p) * w, lambda w, p: w / (2 - 1j) * p, lambda w, p: (3j - w) * (p * 2j).exp()])
+def test_gradients_of_products_with_complex_numbers(function):
+    """PyTorch asks for the conjugate of the number, a tensor that lazily is one."""
+    given = torch.randn(3, 9, dtype=torch.complex64), torch.randn(3, 1)
+    gradients = []
+    for call in (function, torch.compile(function, backend="tc", options={"fallback": False})):
+        inputs = [x.clone().requires_grad_() for x in given]
+        call(*inputs).abs().sum().backward()
+        gradients.append([x.grad for x in inputs])
+    torch.testing.assert_close(*gradients)

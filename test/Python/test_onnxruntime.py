@@ -133,6 +133,47 @@ def test_options_are_onnxruntimes():
         session.run(None, None)
 
 
+def test_inputs_with_values_of_the_model():
+    """Initializers that are inputs as well may be left out, so they are overridable; a dim without a name has none."""
+    onnx_value, number = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "sum", [onnx_value("x", number, ["N", None]), onnx_value("w", number, [1])],
+                                   [onnx_value("y", number, ["N", None])], [onnx.helper.make_tensor("w", number, [1], [2.0])])  # fmt: skip
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
+    session = tc_compiler.InferenceSession(model.SerializeToString())
+    assert [(arg.name, arg.shape) for arg in session.get_inputs()] == [("x", ["N", None])]
+    assert [(arg.name, arg.shape) for arg in session.get_overridable_initializers()] == [("w", [1])]
+    assert session.get_outputs()[0].shape == ["N", None]
+    x = np.ones((2, 3), np.float32)
+    assert (session.run(None, {"x": x})[0] == 3).all() and (session.run(None, {"x": x, "w": np.ones(1, np.float32)})[0] == 2).all()
+
+
+def test_wrong_uses():
+    path, x = os.path.join(DIGITS, "model.onnx"), np.zeros((1, 1, 8, 8), np.float32)
+    with pytest.warns(UserWarning, match="no provider Other; there are CUDAExecutionProvider, CPUExecutionProvider"):
+        session = tc_compiler.InferenceSession(path, providers=[("Other", {"a": 1}), "CPUExecutionProvider"])
+    assert session.get_provider_options() == {"CPUExecutionProvider": {}}
+    with pytest.raises(tc_compiler.InvalidError, match="2 provider_options are given for 1 providers"):
+        tc_compiler.InferenceSession(path, providers=["CPUExecutionProvider"], provider_options=[{}, {}])
+    with pytest.raises(tc_compiler.InvalidError, match=r'the text "logits"; give \["logits"\]'):
+        session.run("logits", {"images": x})
+    options = tc_compiler.RunOptions()
+    options.terminate = True
+    errors, done = [], threading.Event()
+    for run in (session.run, session.run_with_ort_values):
+        with pytest.raises(tc_compiler.InvalidError, match="terminate"):
+            run(None, {"images": x}, options)
+    session.run_async(None, {"images": x}, lambda outputs, data, error: (errors.append(error), done.set()), None, options)
+    assert done.wait(60) and "terminate" in errors[0]
+    binding = session.io_binding()
+    value = tc_compiler.OrtValue.ortvalue_from_numpy(x)
+    for bind in (lambda: binding.bind_cpu_input("none", x), lambda: binding.bind_ortvalue_input("none", value),
+                 lambda: binding.bind_input("none", "cpu", 0, np.float32, x.shape, x.ctypes.data)):  # fmt: skip
+        with pytest.raises(tc_compiler.InvalidError, match='there is no input "none"; inputs are images'):
+            bind()
+    with pytest.raises(tc_compiler.InvalidError, match="terminate"):
+        session.run_with_iobinding(binding, options)
+
+
 def test_metadata():
     """What the model says of itself, such as the classes' names that detectors keep there."""
     model = onnx.load(os.path.join(DIGITS, "model.onnx"))

@@ -186,6 +186,13 @@ def test_open_dims(kind):
             artifact.step(*draw(2, 10))
 
 
+def test_what_is_no_loss_or_optimizer():
+    for loss, optimizer, sentence in ((None, OPTIMIZERS["sgd"], "loss is of type NoneType; give a function"), (nn.CrossEntropyLoss(), "adam", "optimizer is of type str; give one of torch.optim"),
+                                      (nn.CrossEntropyLoss(), None, "optimizer is of type NoneType")):  # fmt: skip
+        with pytest.raises(tc.InvalidError, match=sentence):
+            tc.compile_training(convolutions(), loss, optimizer, images(2))
+
+
 def test_open_dims_that_are_none():
     compile_with = lambda dynamic, module=None, n=16: tc.compile_training(module or convolutions(), nn.CrossEntropyLoss(), OPTIMIZERS["sgd"], images(n), dynamic=dynamic)
     for dynamic, sentence in (({"image": {0: "n"}}, 'there is no argument "image"; arguments are input, target'), ({"target": {1: "n"}}, r'"target" has no dim 1; its shape in the example is \[16\]'),

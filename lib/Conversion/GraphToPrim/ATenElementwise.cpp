@@ -145,7 +145,8 @@ LogicalResult quotient(NodeContext &ctx, Rounding rounding) {
   if (isComplex(*type)) {
     if (!isTrue)
       return ctx.invalid("rounds no complex numbers");
-    if (auto own = c.tensor("other"); c.isNumber("other") || (own && !b.isComplex(own))) {
+    const Value own = c.tensor("other");
+    if (const Type given = own ? b.elementOf(own) : c.numberType("other"); given && !isComplex(given)) {
       Value parts = b.asParts(x);
       Value divisor = splitComplex(b, y).first;
       return ctx.result(

@@ -47,6 +47,18 @@ def write_negatives(graph: fx.Graph) -> None:
             node.target = aten.neg.default
 
 
+def fold_conjugates(graph: fx.Graph) -> None:
+    """Conjugates numbers, of which gradients of products with a number ask for a tensor that lazily is one."""
+    for node in list(graph.nodes):
+        if node.target is not aten._conj.default or isinstance(node.args[0], fx.Node) or any(user.op == "output" for user in node.users):
+            continue
+        number = node.args[0].conjugate()
+        replace = lambda argument, node=node, number=number: number if argument is node else argument
+        for user in list(node.users):
+            user.args, user.kwargs = fx.node.map_arg(user.args, replace), fx.node.map_arg(user.kwargs, replace)
+        graph.erase_node(node)
+
+
 def root_strides(graph: fx.Graph) -> None:
     """Writes as_strided of views as of the value that they are views of, in the order in which that lies in memory: it reads memory, whatever the view was.
     What is given to the graph lies where it does."""

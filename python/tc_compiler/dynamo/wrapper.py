@@ -23,7 +23,7 @@ from ..arrays import plain
 from . import program as programs
 from . import symbols
 from .cut import MEMORY, SHAPED, Cut, device_of, is_number, reasons_for_eager, tensors_of
-from .prepare import join_attention, root_strides, split_dropout, split_factors, write_negatives
+from .prepare import fold_conjugates, join_attention, root_strides, split_dropout, split_factors, write_negatives
 from .segment import Refused, Segment, compile_program, fit
 from .views import is_view
 
@@ -94,6 +94,7 @@ class Wrapper:
         join_attention(self.graph)
         split_factors(self.graph)
         write_negatives(self.graph)
+        fold_conjugates(self.graph)
         root_strides(self.graph)
         self.graph.eliminate_dead_code()
         nodes = list(self.graph.nodes)
