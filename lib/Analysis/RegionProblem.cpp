@@ -9,8 +9,8 @@
 using namespace mlir;
 using namespace tc;
 
-// Of more ops than these a filter or weight is not computed.
-constexpr unsigned kMostStaticOps = 16;
+// A filter or weight is not computed of more values than these.
+constexpr unsigned kMostStaticValues = 16;
 
 bool RegionProblem::isStatic(unsigned input) const {
   llvm::SetVector<Value> values;
@@ -27,7 +27,7 @@ bool RegionProblem::isStatic(unsigned input) const {
     Operation *op = values[i].getDefiningOp();
     if (isa<prim::ConstantOp>(op))
       continue;
-    if (values.size() > kMostStaticOps || !isa<kernel::RegionOp, prim::ReshapeOp>(op))
+    if (values.size() > kMostStaticValues || !isa<kernel::RegionOp, prim::ReshapeOp>(op))
       return false;
     values.insert_range(op->getOperands());
   }

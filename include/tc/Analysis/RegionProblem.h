@@ -4,8 +4,8 @@
 // A RegionProblem is made once for a region and asked by all of them; each answer is found when it is first asked for,
 // and kept. References to answers hold as long as the RegionProblem does.
 //
-// Answers are about the region's body, but for isConstant: a pass that changes the body makes another RegionProblem.
-// One thread at a time.
+// Answers are about the region's body, but for isConstant and isStatic: a pass that changes the body makes another
+// RegionProblem. One thread at a time.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
